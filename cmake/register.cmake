@@ -1,0 +1,53 @@
+# Registered by existing: every source of a registering folder offers `Register(REGISTRY&)` in the namespace
+# `<folder namespace>::<file name>`; the generated file calls them all, in the order of their names.
+#
+#   sy_register_folder(TARGET target FOLDER kernels NAMESPACE switchyard::cpu::kernels
+#                      REGISTRY switchyard::KernelRegistry HEADER switchyard/ep/kernel_registry.h)
+#
+# makes `void switchyard::cpu::kernels::RegisterAll(switchyard::KernelRegistry&)`. HEADER declares the registry.
+# Not registering: tests, benchmarks, files of one instruction set, and whatever lies in a sub-folder.
+# A file that forgets its Register fails at link time under its own name.
+
+set(SWITCHYARD_RESERVED_NAMES
+    and and_eq asm auto bitand bitor bool break case catch char class compl concept const continue default delete
+    do double else enum explicit export extern false float for friend goto if inline int long mutable namespace new
+    not not_eq operator or or_eq private protected public register requires return short signed sizeof static
+    struct switch template this throw true try typedef typename union unsigned using virtual void volatile while
+    xor xor_eq)
+
+function(sy_register_folder)
+  cmake_parse_arguments(arg "" "TARGET;FOLDER;NAMESPACE;REGISTRY;HEADER" "" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${arg_FOLDER}/*.cc")
+  list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz|avx2|avx512)\\.cc$")
+  list(SORT sources)
+
+  set(declarations "")
+  set(calls "")
+  foreach(source IN LISTS sources)
+    get_filename_component(name "${source}" NAME_WE)
+    if(NOT name MATCHES "^[a-z][a-z0-9_]*$" OR name IN_LIST SWITCHYARD_RESERVED_NAMES)
+      message(FATAL_ERROR "${source}: a registering file's name is a namespace; '${name}' can't be one")
+    endif()
+    string(APPEND declarations "namespace ${name} {\nvoid Register(${arg_REGISTRY}& registry);\n}\n")
+    string(APPEND calls "  ${name}::Register(registry);\n")
+  endforeach()
+
+  set(include_line "#include \"${arg_HEADER}\"\n")
+  set(parameter "registry")
+  if(NOT sources)
+    # An empty folder compiles before its registry exists.
+    set(calls "  static_cast<void>(registry);\n")
+    if(NOT EXISTS "${PROJECT_SOURCE_DIR}/include/${arg_HEADER}" AND NOT EXISTS "${PROJECT_SOURCE_DIR}/src/${arg_HEADER}")
+      return()
+    endif()
+  endif()
+  string(CONCAT content
+    "${include_line}\nnamespace ${arg_NAMESPACE} {\n${declarations}"
+    "void RegisterAll(${arg_REGISTRY}& registry);\n"
+    "void RegisterAll(${arg_REGISTRY}& registry) {\n${calls}}\n}  // namespace ${arg_NAMESPACE}\n")
+
+  string(REPLACE "::" "_" file_name "${arg_NAMESPACE}")
+  set(generated "${PROJECT_BINARY_DIR}/generated/register_${file_name}.cc")
+  file(CONFIGURE OUTPUT "${generated}" CONTENT "${content}" @ONLY)
+  target_sources(${arg_TARGET} PRIVATE "${generated}")
+endfunction()

@@ -1,0 +1,266 @@
+"""Builds and checks behind the Makefile's targets; counts go to build/results for summary.py.
+
+Uses the standard library only. Every leg is a function; a leg that finds nothing to run yet says
+so and counts nothing. Exit status 1 when a build broke or any check failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+RESULTS = BUILD / "results"
+# Thread checking covers the layers that start threads or are entered by several.
+TSAN_TESTS = "^(base|runtime|session)_test\\."
+
+
+class Failed(Exception):
+    """A step that makes the rest of its leg pointless."""
+
+
+def run(*command: object, env: dict[str, str] | None = None, check: bool = True) -> int:
+    words = [str(word) for word in command]
+    print("+", shlex.join(words), flush=True)
+    code = subprocess.run(
+        words, cwd=ROOT, env={**os.environ, **(env or {})}, check=False
+    ).returncode
+    if check and code:
+        raise Failed(f"{shlex.join(words)}: exit {code}")
+    return code
+
+
+def record(name: str, passed: int, failed: int) -> bool:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / f"{name.replace(' ', '-')}.count").write_text(f"{passed} {failed} {name}\n")
+    return failed == 0
+
+
+def record_junit(name: str, path: pathlib.Path, code: int) -> bool:
+    passed = failed = 0
+    if path.exists():
+        for case in ElementTree.parse(path).getroot().iter("testcase"):
+            if case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+                continue
+            if case.find("failure") is not None or case.find("error") is not None:
+                failed += 1
+            else:
+                passed += 1
+    if code and not failed:
+        failed = 1
+    return record(name, passed, failed)
+
+
+def configure_and_build(preset: str, jobs: int, *targets: str) -> None:
+    run("cmake", "--preset", preset, f"-DPython_EXECUTABLE={sys.executable}")
+    run(
+        "cmake",
+        "--build",
+        "--preset",
+        preset,
+        "-j",
+        jobs,
+        *(["--target", *targets] if targets else []),
+    )
+
+
+def ctest(preset: str, jobs: int, *extra: str) -> bool:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    junit = RESULTS / f"ctest-{preset}.xml"
+    junit.unlink(missing_ok=True)
+    # ctest resolves a relative junit path against the build folder.
+    code = run(
+        "ctest", "--preset", preset, "-j", jobs, "--output-junit", junit, *extra, check=False
+    )
+    return record_junit(f"ctest {preset}", junit, code)
+
+
+def leg_release(jobs: int) -> bool:
+    configure_and_build("release", jobs)
+    return ctest("release", jobs)
+
+
+def leg_python(jobs: int) -> bool:
+    folder = ROOT / "tests" / "python"
+    if not any(folder.glob("test_*.py")):
+        print("no Python tests yet")
+        return True
+    configure_and_build("release", jobs)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    junit = RESULTS / "pytest.xml"
+    junit.unlink(missing_ok=True)
+    code = run(
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        folder,
+        f"--junitxml={junit}",
+        env={"PYTHONPATH": str(BUILD / "python")},
+        check=False,
+    )
+    return record_junit("pytest", junit, code)
+
+
+def leg_install(jobs: int) -> bool:
+    """find_package(Switchyard): a client outside the tree builds, links and runs."""
+    configure_and_build("release", jobs)
+    prefix, client = BUILD / "prefix", BUILD / "install_test"
+    shutil.rmtree(prefix, ignore_errors=True)
+    shutil.rmtree(client, ignore_errors=True)
+    run("cmake", "--install", BUILD, "--prefix", prefix)
+    run(
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        ROOT / "tests" / "install",
+        "-B",
+        client,
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+    )
+    run("cmake", "--build", client, "-j", jobs)
+    code = run(client / "client", check=False)
+    return record("install tree", int(code == 0), int(code != 0))
+
+
+def leg_asan(jobs: int) -> bool:
+    configure_and_build("asan", jobs)
+    return ctest("asan", jobs)
+
+
+def leg_tsan(jobs: int) -> bool:
+    configure_and_build("tsan", jobs)
+    return ctest("tsan", jobs, "-R", TSAN_TESTS)
+
+
+LEGS = {
+    "release": leg_release,
+    "python": leg_python,
+    "install": leg_install,
+    "asan": leg_asan,
+    "tsan": leg_tsan,
+}
+
+
+def run_legs(names: list[str], jobs: int) -> bool:
+    ok = True
+    for name in names:
+        start = time.monotonic()
+        try:
+            good = LEGS[name](jobs)
+        except Failed as error:
+            print(f"leg {name}: {error}", flush=True)
+            good = record(f"leg {name}", 0, 1)
+        print(
+            f"leg {name}: {'ok' if good else 'FAILED'} in {time.monotonic() - start:.0f} s",
+            flush=True,
+        )
+        ok = ok and good
+    return ok
+
+
+def lint() -> bool:
+    result = subprocess.run(
+        [sys.executable, "tools/lint/lint.py"],
+        cwd=ROOT,
+        check=False,
+        text=True,
+        stdout=subprocess.PIPE,
+    )
+    print(result.stdout, end="", flush=True)
+    words = result.stdout.strip().splitlines()[-1].split() if result.stdout.strip() else []
+    if len(words) == 4 and words[1] == "passed,":
+        return record("lint", int(words[0]), int(words[2]))
+    return record("lint", 0, 1)
+
+
+def accept(run_all: bool, jobs: int) -> bool:
+    shared = pathlib.Path(os.environ.get("SWITCHYARD_SHARED", ROOT.parent / "shared")).resolve()
+    if not (shared / "accept").is_dir():
+        print("accept: ../shared is absent, so no acceptance script was run")
+        return True
+    lines = []
+    for line in (ROOT / "tests" / "accept.txt").read_text().splitlines():
+        line = line.split("#")[0].strip()
+        if line:
+            lines.append([field.strip() for field in line.split("|")])
+    if run_all:
+        lines = [
+            ["accept/" + name, "", "0"]
+            for name in (
+                "models.py",
+                "ml.py",
+                "onnx_backend.py",
+                "seed_samples.py",
+                "ort_class_a.py",
+                "perf.py",
+            )
+        ]
+        lines.append(["cases/pains/run_cases.py", "{shared}/cases/pains", ""])
+    if not lines:
+        print("accept: no lines in tests/accept.txt yet")
+        return True
+    configure_and_build("release", jobs)
+    passed = 0
+    for script, arguments, minimum in lines:
+        words = [word.replace("{shared}", str(shared)) for word in shlex.split(arguments)]
+        if minimum:
+            words += ["--min", minimum]
+        start = time.monotonic()
+        code = run(
+            sys.executable,
+            shared / script,
+            *words,
+            check=False,
+            env={"PYTHONPATH": str(BUILD / "python"), "ACCEPT_MODULE": "switchyard"},
+        )
+        print(
+            f"accept: {script} {arguments}: {'ok' if code == 0 else 'FAILED'} "
+            f"in {time.monotonic() - start:.0f} s",
+            flush=True,
+        )
+        passed += code == 0
+    return record("accept", passed, len(lines) - passed)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("build")
+    commands.add_parser("test").add_argument(
+        "legs", nargs="*", choices=[[], *LEGS], default=list(LEGS)
+    )
+    for name in ("test-long", "lint", "demo", "bench", "wheel"):
+        commands.add_parser(name)
+    commands.add_parser("accept").add_argument("--all", action="store_true")
+    args = parser.parse_args()
+    try:
+        if args.command == "build":
+            configure_and_build("release", args.jobs)
+            return 0
+        if args.command == "test":
+            return 0 if run_legs(args.legs, args.jobs) else 1
+        if args.command == "test-long":
+            return 0 if run_legs(list(LEGS), args.jobs) else 1
+        if args.command == "accept":
+            return 0 if accept(args.all, args.jobs) else 1
+        if args.command == "lint":
+            return 0 if lint() else 1
+        raise Failed(f"{args.command}: nothing to run yet")
+    except Failed as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
