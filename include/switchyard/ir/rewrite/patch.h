@@ -1,0 +1,59 @@
+#pragma once
+// A staged edit of a graph: built first, then checked and applied as a whole, or refused without a
+// trace. Refused when it would change the type or the shape of a value that stays, drop a graph
+// output, or make a cycle.
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "switchyard/ir/inference.h"
+
+namespace switchyard {
+
+class SWITCHYARD_API Patch {
+ public:
+  explicit Patch(const Graph& graph);
+  ~Patch();
+  Patch(Patch&&) noexcept;
+
+  // A value of the graph or one staged here.
+  struct Ref {
+    NodeArg* existing = nullptr;
+    int staged = -1;
+    Ref() = default;
+    Ref(NodeArg* value) : existing(value) {}  // NOLINT: implicit by intent
+    bool empty() const { return existing == nullptr && staged < 0; }
+  };
+
+  Ref AddConstant(ConstantPtr constant, std::string_view stem = "");
+  // Output types come from inference when the patch is applied. The opset is the graph's import of
+  // the domain; `since_version` overrides it.
+  std::vector<Ref> AddNode(std::string_view op_type, std::string_view domain,
+                           std::span<const Ref> inputs, Attributes attributes,
+                           std::size_t num_outputs = 1, std::string_view name = "",
+                           int since_version = 0);
+  Ref AddNode1(std::string_view op_type, std::string_view domain, std::initializer_list<Ref> inputs,
+               Attributes attributes = {}, std::string_view name = "");
+  void Remove(const Node& node);
+  void SetInput(const Node& node, std::size_t slot, Ref value);
+  void SetAttribute(const Node& node, Attribute attribute);
+  void EraseAttribute(const Node& node, std::string_view name);
+  // All readers of `old` (graph outputs and bodies included) read `with` instead; a graph output
+  // keeps its name.
+  void ReplaceUses(NodeArg* old, Ref with);
+
+  bool empty() const;
+  // Empty: applied. Otherwise why it was refused; the graph is unchanged then. Nodes left without a
+  // reader by the edit are removed if they have no side effect.
+  std::string Apply(Graph& graph, const InferenceRegistry& inference) &&;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace switchyard
