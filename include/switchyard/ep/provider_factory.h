@@ -1,0 +1,60 @@
+#pragma once
+// How named providers come into being: the built-in ones, modules loaded on demand, test doubles.
+// A module exports SwitchyardProviderEntry; another ABI stamp than ours is refused.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "switchyard/ep/execution_provider.h"
+
+namespace switchyard {
+
+// "switchyard 0.1.0 <compiler ABI>": the seam is for the same version only.
+SWITCHYARD_API std::string_view AbiStamp();
+
+// What a factory gets besides its options.
+struct ProviderEnvironment {
+  int team_size = 1;
+  std::map<std::string, std::string> session_config;
+  Logger logger;
+};
+
+struct ProviderFactory {
+  std::string name;                  // "CPUExecutionProvider"
+  std::vector<std::string> aliases;  // "cpu"
+  std::string library;               // module file stem; "" built in
+  std::string device_kind;           // "cpu", "gpu", "npu"
+  std::vector<std::string> option_keys;
+  std::string version;
+  // nullopt: usable here and now; otherwise why not. May be empty: usable.
+  std::function<std::optional<std::string>()> unavailable;
+  std::function<std::vector<OrtEpDevice>()> devices;  // may be empty
+  // Unknown keys and bad values: InvalidArgument listing the known keys.
+  std::function<std::shared_ptr<IExecutionProvider>(const ProviderOptions&, const ProviderEnvironment&)> create;
+};
+
+// All named providers of a process part. Thread-safe.
+class SWITCHYARD_API ProviderCatalog {
+ public:
+  void Add(ProviderFactory factory);  // replaces one of the same name
+  // Loads a module. Throws NoSuchFile, or Fail naming both ABI stamps. Answers the provider's name.
+  std::string LoadLibrary(const std::string& path);
+  // By name or alias, case-sensitive for names; nullopt: unknown.
+  std::optional<ProviderFactory> Find(std::string_view name) const;
+  std::vector<ProviderFactory> all() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<ProviderFactory> factories_;
+};
+
+// The C entry point of a provider module: fills in `factory`, answers its ABI stamp.
+using ProviderEntryFn = const char* (*)(ProviderFactory* factory);
+inline constexpr const char* kProviderEntryName = "SwitchyardProviderEntry";
+
+}  // namespace switchyard
