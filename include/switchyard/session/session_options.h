@@ -23,7 +23,7 @@ enum class ExecutionOrder : int { kDefault = 0, kPriorityBased = 1, kMemoryEffic
 // registry belongs to another one). Rank before built-in ones.
 struct CustomOpDomain {
   std::string domain;
-  std::vector<OpSchema> schemas;
+  std::vector<OpSchemaDefinition> schemas;
   std::vector<std::pair<std::string, InferenceFn>> inference;  // by operator
   std::shared_ptr<KernelRegistry> kernels;
 };
