@@ -53,6 +53,7 @@ function(sy_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_compile_definitions(${name} PRIVATE SWITCHYARD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE sy_flags ${arg_LIBS} GTest::gtest GTest::gtest_main GTest::gmock)
+  sy_use_test_pch(${name})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST
                        TEST_PREFIX "${name}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
                        PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)

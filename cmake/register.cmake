@@ -4,9 +4,13 @@
 #   sy_register_folder(TARGET target FOLDER kernels NAMESPACE switchyard::cpu::kernels
 #                      REGISTRY switchyard::KernelRegistry HEADER switchyard/ep/kernel_registry.h)
 #
-# makes `void switchyard::cpu::kernels::RegisterAll(switchyard::KernelRegistry&)`. HEADER declares the registry.
-# Not registering: tests, benchmarks, files of one instruction set, and whatever lies in a sub-folder.
-# A file that forgets its Register fails at link time under its own name.
+# makes `void switchyard::cpu::kernels::RegisterAll(switchyard::KernelRegistry&)`; who calls it declares it. HEADER
+# declares the registry. Not registering: tests, benchmarks, files of one instruction set, and whatever lies in a
+# sub-folder. A file that forgets its Register fails at link time under its own name.
+#
+#   sy_register_names(... NAMES names... PARENT namespace)
+#
+# is the same for given names: `<parent>::<name>::Register(REGISTRY&)`.
 
 set(SWITCHYARD_RESERVED_NAMES
     and and_eq asm auto bitand bitor bool break case catch char class compl concept const continue default delete
@@ -20,31 +24,38 @@ function(sy_register_folder)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${arg_FOLDER}/*.cc")
   list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz|avx2|avx512)\\.cc$")
   list(SORT sources)
-
-  set(declarations "")
-  set(calls "")
+  set(names)
   foreach(source IN LISTS sources)
     get_filename_component(name "${source}" NAME_WE)
     if(NOT name MATCHES "^[a-z][a-z0-9_]*$" OR name IN_LIST SWITCHYARD_RESERVED_NAMES)
       message(FATAL_ERROR "${source}: a registering file's name is a namespace; '${name}' can't be one")
     endif()
-    string(APPEND declarations "namespace ${name} {\nvoid Register(${arg_REGISTRY}& registry);\n}\n")
-    string(APPEND calls "  ${name}::Register(registry);\n")
+    list(APPEND names ${name})
   endforeach()
+  sy_register_names(TARGET ${arg_TARGET} NAMES ${names} NAMESPACE ${arg_NAMESPACE} PARENT ${arg_NAMESPACE}
+                    REGISTRY ${arg_REGISTRY} HEADER ${arg_HEADER})
+endfunction()
 
-  set(include_line "#include \"${arg_HEADER}\"\n")
-  set(parameter "registry")
-  if(NOT sources)
-    # An empty folder compiles before its registry exists.
-    set(calls "  static_cast<void>(registry);\n")
-    if(NOT EXISTS "${PROJECT_SOURCE_DIR}/include/${arg_HEADER}" AND NOT EXISTS "${PROJECT_SOURCE_DIR}/src/${arg_HEADER}")
-      return()
-    endif()
+function(sy_register_names)
+  cmake_parse_arguments(arg "" "TARGET;NAMESPACE;PARENT;REGISTRY;HEADER" "NAMES" ${ARGN})
+  if(NOT arg_NAMES AND NOT EXISTS "${PROJECT_SOURCE_DIR}/include/${arg_HEADER}")
+    # An empty folder is built before its registry exists.
+    return()
   endif()
+  set(parameter "registry")
+  if(NOT arg_NAMES)
+    set(parameter "")
+  endif()
+  set(declarations "")
+  set(calls "")
+  foreach(name IN LISTS arg_NAMES)
+    string(APPEND declarations "namespace ${arg_PARENT}::${name} {\nvoid Register(${arg_REGISTRY}& registry);\n}\n")
+    string(APPEND calls "  ${arg_PARENT}::${name}::Register(registry);\n")
+  endforeach()
   string(CONCAT content
-    "${include_line}\nnamespace ${arg_NAMESPACE} {\n${declarations}"
+    "#include \"${arg_HEADER}\"\n\n${declarations}\nnamespace ${arg_NAMESPACE} {\n"
     "void RegisterAll(${arg_REGISTRY}& registry);\n"
-    "void RegisterAll(${arg_REGISTRY}& registry) {\n${calls}}\n}  // namespace ${arg_NAMESPACE}\n")
+    "void RegisterAll(${arg_REGISTRY}& ${parameter}) {\n${calls}}\n}  // namespace ${arg_NAMESPACE}\n")
 
   string(REPLACE "::" "_" file_name "${arg_NAMESPACE}")
   set(generated "${PROJECT_BINARY_DIR}/generated/register_${file_name}.cc")

@@ -68,7 +68,7 @@ def layer_of(name: str, layers: list[Layer]) -> tuple[Layer, str] | None:
 
 def _resolve(root: pathlib.Path, including: str, target: str) -> str | None:
     own = pathlib.PurePosixPath(including).parent
-    for base in ("include", "src", str(own), "python", "tools", "tests", "bench", "examples"):
+    for base in (str(own), "include", "src", "python", "tools", "tests", "bench", "examples"):
         candidate = f"{base}/{target}"
         if (root / candidate).is_file():
             return str(pathlib.PurePosixPath(candidate))

@@ -7,7 +7,7 @@ import pathlib
 import re
 import subprocess
 
-CPP_SUFFIXES = (".h", ".cc")
+CPP_SUFFIXES = (".h", ".cc", ".inl")
 # Data that others made; its text is not ours to check.
 DATA_FOLDERS = ("models/", "tests/data/")
 
