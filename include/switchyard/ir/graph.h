@@ -62,6 +62,7 @@ class SWITCHYARD_API Node {
   const std::string& Name() const { return name_; }
   const std::string& OpType() const { return op_type_; }
   const std::string& Domain() const { return domain_; }  // "" is ai.onnx
+  const std::string& Overload() const { return overload_; }  // of the model-local function it calls
   int SinceVersion() const { return since_version_; }    // of the schema it resolves to; the opset
                                                          // version where there is no schema
   const Attributes& attributes() const { return attributes_; }
@@ -82,6 +83,7 @@ class SWITCHYARD_API Node {
   std::string name_;
   std::string op_type_;
   std::string domain_;
+  std::string overload_;
   int since_version_ = 0;
   Attributes attributes_;
   std::vector<NodeArg*> inputs_;
@@ -107,6 +109,15 @@ struct ModelContext {
   std::int64_t model_version = 0;
   std::map<std::string, std::string> metadata;
   std::vector<FunctionBody> functions;
+  // What dims of graph inputs and outputs mean ("DATA_BATCH"), and the names of the tensors that
+  // hold scale and zero point of a value, as the model says.
+  struct DimDenotation {
+    std::string value;
+    std::size_t axis;
+    std::string denotation;
+  };
+  std::vector<DimDenotation> dim_denotations;
+  std::map<std::string, std::map<std::string, std::string>> quantization_annotations;
   SymbolTable symbols;
 };
 
@@ -150,6 +161,7 @@ class SWITCHYARD_API Graph {
   Node* AddNode(std::string op_type, std::string domain, std::string name,
                 std::span<NodeArg* const> inputs, std::span<NodeArg* const> outputs,
                 Attributes attributes, int since_version = 0);
+  void SetOverload(Node* node, std::string overload) { node->overload_ = std::move(overload); }
   void RemoveNode(NodeIndex index);
   void SetInput(Node* node, std::size_t slot, NodeArg* value);
   void SetOutput(Node* node, std::size_t slot, NodeArg* value);
