@@ -4,6 +4,7 @@
 // so equal expressions of one table compare equal by pointer.
 // Arithmetic on numbers never allocates; a result that overflows int64 is unknown.
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,7 +19,8 @@ class DimExpr;  // owned by its SymbolTable
 class SWITCHYARD_API Dim {
  public:
   Dim() : expr_(UnknownMark()) {}                           // unknown
-  Dim(std::int64_t value) : value_(value) {}                // NOLINT: implicit by intent
+  template <std::integral T>
+  Dim(T value) : value_(static_cast<std::int64_t>(value)) {}  // NOLINT: implicit by intent
   explicit Dim(const DimExpr* expr) : expr_(expr) {}
 
   bool is_value() const { return expr_ == nullptr; }

@@ -1,0 +1,185 @@
+#include "switchyard/base/thread_team.h"
+
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "switchyard/base/cpu_features.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace switchyard {
+namespace {
+
+void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#endif
+}
+
+// About 50-200 us: longer than the gap between the loops of one Run.
+constexpr int kSpins = 4000;
+
+thread_local const void* current_team = nullptr;
+
+}  // namespace
+
+// A loop is published by raising `epoch`; each worker joins it once. Chunks of home thread t are
+// t*count/size .. (t+1)*count/size; every home range has its own cursor, and who is done with its
+// own range goes on with the others'.
+struct ThreadTeam::Shared {
+  struct alignas(64) Cursor {
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+  };
+
+  explicit Shared(int size) : cursors(static_cast<std::size_t>(size)) {}
+
+  using Body = FunctionRef<void(std::int64_t, int)>;
+
+  alignas(64) std::atomic<std::uint64_t> epoch{0};
+  alignas(64) std::atomic<int> running{0};  // workers inside the current loop
+  std::atomic<bool> busy{false};
+  std::atomic<bool> failed{false};
+  std::atomic<bool> stop{false};
+  std::atomic<bool> spin{true};
+  std::atomic<int> sleepers{0};
+  bool open = false;                        // guarded by mutex: the loop still takes workers
+  const Body* body = nullptr;
+  std::exception_ptr error;
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::vector<Cursor> cursors;
+  std::vector<std::thread> threads;
+
+  void Work(int worker) {
+    const int size = static_cast<int>(cursors.size());
+    for (int i = 0; i < size; ++i) {
+      Cursor& cursor = cursors[static_cast<std::size_t>((worker + i) % size)];
+      while (!failed.load(std::memory_order_relaxed)) {
+        if (cursor.next.load(std::memory_order_relaxed) >= cursor.end) break;
+        const std::int64_t chunk = cursor.next.fetch_add(1, std::memory_order_relaxed);
+        if (chunk >= cursor.end) break;
+        try {
+          (*body)(chunk, worker);
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          if (!error) error = std::current_exception();
+          failed.store(true, std::memory_order_relaxed);
+        }
+      }
+    }
+  }
+};
+
+ThreadTeam::ThreadTeam(int threads, bool allow_spinning)
+    : size_(std::max(1, threads)), shared_(std::make_unique<Shared>(size_)) {
+  shared_->spin.store(allow_spinning && size_ <= DetectCpuFeatures().physical_cores);
+  for (int i = 1; i < size_; ++i) {
+    shared_->threads.emplace_back([this, i] { WorkerLoop(i); });
+  }
+}
+
+ThreadTeam::~ThreadTeam() {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->stop.store(true);
+    shared_->wake.notify_all();
+  }
+  for (std::thread& thread : shared_->threads) thread.join();
+}
+
+void ThreadTeam::StopSpinning() { shared_->spin.store(false); }
+
+void ThreadTeam::WorkerLoop(int index) {
+  Shared& s = *shared_;
+  current_team = &s;
+  std::uint64_t seen = 0;
+  while (true) {
+    const int spins = s.spin.load(std::memory_order_relaxed) ? kSpins : 0;
+    bool fresh = false;
+    for (int i = 0; i < spins && !fresh; ++i) {
+      fresh = s.epoch.load(std::memory_order_acquire) != seen || s.stop.load(std::memory_order_relaxed);
+      if (!fresh) Pause();
+    }
+    {
+      std::unique_lock lock(s.mutex);
+      if (!fresh) {
+        s.sleepers.fetch_add(1);
+        s.wake.wait(lock, [&] { return s.epoch.load(std::memory_order_acquire) != seen || s.stop.load(); });
+        s.sleepers.fetch_sub(1);
+      }
+      if (s.stop.load()) return;
+      seen = s.epoch.load(std::memory_order_acquire);
+      if (!s.open) continue;
+      s.running.fetch_add(1, std::memory_order_relaxed);
+    }
+    s.Work(index);
+    s.running.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+void ThreadTeam::ParallelFor(std::int64_t count,
+                             FunctionRef<void(std::int64_t chunk, int worker)> body) {
+  if (count <= 0) return;
+  Shared& s = *shared_;
+  bool expected = false;
+  if (size_ == 1 || count == 1 || current_team == &s ||
+      !s.busy.compare_exchange_strong(expected, true, std::memory_order_acquire)) {
+    for (std::int64_t chunk = 0; chunk < count; ++chunk) body(chunk, 0);
+    return;
+  }
+  for (int t = 0; t < size_; ++t) {
+    Shared::Cursor& cursor = s.cursors[static_cast<std::size_t>(t)];
+    cursor.next.store(count * t / size_, std::memory_order_relaxed);
+    cursor.end = count * (t + 1) / size_;
+  }
+  s.failed.store(false, std::memory_order_relaxed);
+  s.error = nullptr;
+  s.body = &body;
+  {
+    const std::lock_guard lock(s.mutex);
+    s.open = true;
+    s.epoch.fetch_add(1, std::memory_order_release);
+    if (s.sleepers.load() > 0) s.wake.notify_all();
+  }
+  const void* outer = current_team;
+  current_team = &s;
+  s.Work(0);
+  current_team = outer;
+  {
+    const std::lock_guard lock(s.mutex);
+    s.open = false;
+  }
+  while (s.running.load(std::memory_order_acquire) != 0) Pause();
+  const std::exception_ptr error = s.error;
+  s.error = nullptr;
+  s.busy.store(false, std::memory_order_release);
+  if (error) std::rethrow_exception(error);
+}
+
+void ThreadTeam::ParallelRange(std::int64_t total, std::int64_t grain,
+                               FunctionRef<void(std::int64_t begin, std::int64_t end)> body) {
+  if (total <= 0) return;
+  grain = std::max<std::int64_t>(grain, 1);
+  const std::int64_t most = std::int64_t{4} * size_;
+  const std::int64_t chunks = size_ == 1 ? 1 : std::clamp<std::int64_t>(total / grain, 1, most);
+  if (chunks == 1) {
+    body(0, total);
+    return;
+  }
+  ParallelFor(chunks, [&](std::int64_t chunk, int) {
+    const std::int64_t begin = total / chunks * chunk + std::min(total % chunks, chunk);
+    const std::int64_t end = begin + total / chunks + (chunk < total % chunks ? 1 : 0);
+    body(begin, end);
+  });
+}
+
+}  // namespace switchyard
