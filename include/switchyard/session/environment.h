@@ -40,6 +40,5 @@ class SWITCHYARD_API Environment {
   AllocatorPtr host_;
 };
 
-SWITCHYARD_API std::string_view Version();  // "0.1.0"
 
 }  // namespace switchyard

@@ -1,0 +1,68 @@
+#include "switchyard/ep/provider_factory.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/format.h"
+#include "switchyard/base/version.h"
+
+namespace switchyard {
+
+std::string_view AbiStamp() {
+  static const std::string stamp = fmt::format("switchyard {} c++abi {}", Version(), __GXX_ABI_VERSION);
+  return stamp;
+}
+
+void ProviderCatalog::Add(ProviderFactory factory) {
+  const std::lock_guard lock(mutex_);
+  for (ProviderFactory& known : factories_) {
+    if (known.name == factory.name) {
+      known = std::move(factory);
+      return;
+    }
+  }
+  factories_.push_back(std::move(factory));
+}
+
+std::string ProviderCatalog::LoadLibrary(const std::string& path) {
+  if (!std::filesystem::exists(path)) {
+    Throw(ErrorCode::kNoSuchFile, "provider library '{}' does not exist", path);
+  }
+  // Never closed: objects made by the module may outlive every catalog.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) Throw(ErrorCode::kFail, "provider library can't be loaded: {}", dlerror());
+  const auto entry = reinterpret_cast<ProviderEntryFn>(dlsym(library, kProviderEntryName));
+  if (entry == nullptr) {
+    Throw(ErrorCode::kFail, "'{}' is not a provider library: it does not export {}", path,
+          kProviderEntryName);
+  }
+  ProviderFactory factory;
+  const std::string_view stamp = entry(&factory);
+  if (stamp != AbiStamp()) {
+    Throw(ErrorCode::kFail, "provider library '{}' was built for '{}', this is '{}'", path, stamp,
+          AbiStamp());
+  }
+  const std::string name = factory.name;
+  Add(std::move(factory));
+  return name;
+}
+
+std::optional<ProviderFactory> ProviderCatalog::Find(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  for (const ProviderFactory& factory : factories_) {
+    if (factory.name == name ||
+        std::find(factory.aliases.begin(), factory.aliases.end(), name) != factory.aliases.end()) {
+      return factory;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<ProviderFactory> ProviderCatalog::all() const {
+  const std::lock_guard lock(mutex_);
+  return factories_;
+}
+
+}  // namespace switchyard
