@@ -45,6 +45,7 @@ class SWITCHYARD_API NodeArg {
 
  private:
   friend class Graph;
+  friend class Patch;
   ValueId id_ = kNoValue;
   std::string name_;
   ValueInfo info_;
@@ -53,6 +54,7 @@ class SWITCHYARD_API NodeArg {
   int producer_slot_ = 0;
   bool is_input_ = false;
   bool is_captured_ = false;
+  int output_uses_ = 0;  // how often it is a graph output
   std::vector<NodeIndex> consumers_;
 };
 
@@ -79,6 +81,7 @@ class SWITCHYARD_API Node {
 
  private:
   friend class Graph;
+  friend class Patch;
   NodeIndex index_ = kNoNode;
   std::string name_;
   std::string op_type_;
@@ -129,6 +132,8 @@ class SWITCHYARD_API Graph {
   Graph& operator=(const Graph&) = delete;
   // A deep copy, bodies included; ids are the same.
   std::unique_ptr<Graph> Clone() const;
+  // The same below another parent, or (symbols made anew) in another model.
+  std::unique_ptr<Graph> CloneInto(std::shared_ptr<ModelContext> context, Graph* parent) const;
 
   ModelContext& context() const { return *context_; }
   const std::shared_ptr<ModelContext>& shared_context() const { return context_; }
@@ -139,7 +144,7 @@ class SWITCHYARD_API Graph {
   // ---- reading
   std::span<NodeArg* const> inputs() const { return inputs_; }  // overridable ones included
   std::span<NodeArg* const> outputs() const { return outputs_; }
-  bool is_output(const NodeArg* value) const;
+  bool is_output(const NodeArg* value) const { return value->output_uses_ != 0; }
   Node* node(NodeIndex index) const;       // nullptr: removed
   std::size_t node_limit() const { return nodes_.size(); }  // indices are below it
   std::size_t node_count() const { return live_nodes_; }
@@ -168,18 +173,27 @@ class SWITCHYARD_API Graph {
   void SetAttribute(Node* node, Attribute attribute);
   void EraseAttribute(Node* node, std::string_view name);
   void SetInfo(NodeArg* value, ValueInfo info);
-  void RenameValue(NodeArg* value, std::string name);
+  void RenameValue(NodeArg* value, std::string name);  // captures in bodies follow
   void RemoveValue(NodeArg* value);  // only without producer and consumers
   void DropInput(NodeArg* value);    // an input becomes a plain value or constant
-  // Drops values and constants that nothing reads.
+  // Drops values and constants that nothing reads, in bodies too.
   void RemoveUnusedValues();
+  // Reads anew what the node's bodies capture; call it after editing them.
+  void UpdateImplicitInputs(Node* node);
+  // Not used in this graph or around it.
   std::string UniqueName(std::string_view stem);
+  // Whether types come from inference (set by InferGraph) or are only declared.
+  bool inferred() const { return inferred_; }
+  void set_inferred() { inferred_ = true; }
 
  private:
   friend class Patch;
   void AddUse(NodeArg* value, NodeIndex user);
   void RemoveUse(NodeArg* value, NodeIndex user);
-  void UpdateImplicitInputs(Node* node);
+  NodeArg* NewValue(std::string name);
+  void Rewire(NodeArg* from, NodeArg* to, bool outputs);
+  void RenameCapture(const std::string& old_name, const std::string& name);
+  void RankNodes() const;
 
   std::shared_ptr<ModelContext> context_;
   Graph* parent_;
@@ -190,8 +204,12 @@ class SWITCHYARD_API Graph {
   std::unordered_map<std::string, NodeArg*> by_name_;
   std::size_t live_nodes_ = 0;
   std::uint64_t next_fresh_ = 0;
+  bool inferred_ = false;
   mutable std::vector<NodeIndex> order_;
   mutable bool order_valid_ = false;
+  // Increasing along every edge, with gaps: lets a Patch tell cheaply that it makes no cycle.
+  mutable std::vector<std::uint64_t> rank_;
+  mutable bool rank_valid_ = false;
 };
 
 }  // namespace switchyard
