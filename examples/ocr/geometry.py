@@ -1,4 +1,4 @@
-"""From a text probability map to boxes: regions, smallest rectangles, growing, scores, reading order.
+"""From a text probability map to boxes: regions, rectangles, growing, scores, reading order.
 
 Points are (x, y). A box is an array [4, 2]: top left, top right, bottom right, bottom left.
 """
@@ -17,7 +17,10 @@ def dilate(mask: np.ndarray) -> np.ndarray:
 
 
 def regions(mask: np.ndarray) -> list[np.ndarray]:
-    """The 8-connected regions, each as the end points [n, 2] of its horizontal runs (they span its convex hull)."""
+    """The 8-connected regions, each as the end points [n, 2] of its horizontal runs.
+
+    These span the region's convex hull.
+    """
     edges = np.diff(np.pad(mask, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     ends = np.nonzero(edges == -1)[1] - 1
@@ -72,7 +75,10 @@ def convex_hull(points: np.ndarray) -> np.ndarray:
 
 
 def smallest_rectangle(points: np.ndarray) -> tuple[np.ndarray, float]:
-    """The box of least area around the points, and its shorter side. One of its sides lies on an edge of the hull."""
+    """The box of least area around the points, and its shorter side.
+
+    One of its sides lies on an edge of the hull.
+    """
     hull = convex_hull(points)
     edges = np.roll(hull, -1, axis=0) - hull
     lengths = np.linalg.norm(edges, axis=1)
@@ -114,14 +120,17 @@ def grow(box: np.ndarray, ratio: float) -> tuple[np.ndarray, float]:
 
 
 def mean_inside(values: np.ndarray, box: np.ndarray) -> float:
-    """Mean of the map over the pixels at most half a pixel outside the box, whose corners are cut to whole pixels."""
+    """Mean of the map over the pixels at most half a pixel outside the box.
+
+    The box's corners are cut to whole pixels first.
+    """
     height, width = values.shape
     low = np.clip(np.floor(box.min(axis=0)).astype(int), 0, [width - 1, height - 1])
     high = np.clip(np.ceil(box.max(axis=0)).astype(int), 0, [width - 1, height - 1])
     corners = np.trunc(box - low)
     y, x = np.mgrid[0 : high[1] - low[1] + 1, 0 : high[0] - low[0] + 1]
     inside = np.ones(x.shape, bool)
-    for a, b in zip(corners, np.roll(corners, -1, axis=0)):
+    for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         edge = b - a
         length = np.hypot(*edge)
         if length > 0:
@@ -131,7 +140,7 @@ def mean_inside(values: np.ndarray, box: np.ndarray) -> float:
 
 
 def reading_order(boxes: list[np.ndarray]) -> list[np.ndarray]:
-    """Top to bottom; boxes whose top left corners are less than 10 pixels apart in height go left to right."""
+    """Top to bottom; boxes of the same row go left to right."""
     ordered = sorted(boxes, key=lambda box: (box[0][1], box[0][0]))
     for i in range(len(ordered) - 1):
         for j in range(i, -1, -1):
@@ -143,4 +152,5 @@ def reading_order(boxes: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def same_row(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether the top left corners are less than 10 pixels apart in height."""
     return abs(int(a[0][1]) - int(b[0][1])) < 10

@@ -1,6 +1,7 @@
 """Pixels for the OCR example: reading, resampling, cropping, drawing.
 
-An image is a uint8 array [height, width, 3] in the order blue, green, red, which the PP-OCR models were trained on.
+An image is a uint8 array [height, width, 3] in the order blue, green, red: what the PP-OCR models
+were trained on.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def write_with_boxes(path: str, image: np.ndarray, boxes: list[np.ndarray]) -> N
 
 
 def _taps(source: int, target: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per target pixel its two source pixels and the weight of the second one (pixel centres are aligned)."""
+    """Per target pixel its two source pixels and the weight of the second; centres are aligned."""
     position = (np.arange(target) + 0.5) * (source / target) - 0.5
     low = np.floor(position).astype(np.int64)
     weight = (position - low).astype(np.float32)
@@ -51,7 +52,7 @@ def pad_rows(image: np.ndarray, rows: int) -> np.ndarray:
 def _homography(source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """The 3x3 matrix that takes four source points to four target points."""
     equations = []
-    for (x, y), (u, v) in zip(source, target):
+    for (x, y), (u, v) in zip(source, target, strict=True):
         equations.append([x, y, 1, 0, 0, 0, -u * x, -u * y])
         equations.append([0, 0, 0, x, y, 1, -v * x, -v * y])
     solution = np.linalg.solve(
@@ -74,7 +75,7 @@ def _cubic(fraction: np.ndarray) -> list[np.ndarray]:
 
 
 def crop(image: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """The quadrilateral (top left, top right, bottom right, bottom left) straightened; upright text is laid down."""
+    """The box straightened; taller than 1.5 times its width, it is turned a quarter to the left."""
     corners = box.astype(np.float64)
     sides = np.linalg.norm(corners - np.roll(corners, -1, axis=0), axis=1)
     width = max(int(max(sides[0], sides[2])), 1)

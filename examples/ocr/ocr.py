@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Reads the text in a picture with the PP-OCR models: finds text, turns lines that are upside down, reads them.
+"""Reads the text in a picture with the PP-OCR models: finds lines, turns them upright, reads them.
 
-    python examples/ocr/ocr.py [--image FILE] [--models FOLDER] [--output FILE] [--providers NAME ...]
+    python examples/ocr/ocr.py [--image FILE] [--output FILE] [--providers NAME ...]
 
-Steps and thresholds are RapidOCR's defaults. `--module onnxruntime` runs the same program on ONNX Runtime.
+Steps and thresholds are RapidOCR's defaults. `--module onnxruntime` runs the same program on
+ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -18,10 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import geometry
 import image as pixels
+import numpy as np
 
 MAX_SIDE, MIN_SIDE = 2000, 30  # a picture beyond these is resized before anything else
 MIN_HEIGHT, MAX_ASPECT = 30, 8  # flatter pictures get black rows, or nothing is found in them
@@ -126,7 +126,7 @@ def batches(lines: list[np.ndarray]) -> Iterator[list[int]]:
 def line_batch(lines: list[np.ndarray], width: int) -> np.ndarray:
     """Lines resized to LINE_HEIGHT, at most width wide, padded with mid grey on the right."""
     batch = np.zeros((len(lines), 3, LINE_HEIGHT, width), np.float32)
-    for slot, line in zip(batch, lines):
+    for slot, line in zip(batch, lines, strict=True):
         line_width = min(width, math.ceil(LINE_HEIGHT * (line.shape[1] / line.shape[0])))
         slot[:, :, :line_width] = normalise(pixels.resize(line, line_width, LINE_HEIGHT))
     return batch
@@ -138,13 +138,13 @@ def turn_upright(session: Any, lines: list[np.ndarray], stages: Stages) -> None:
             batch = line_batch([lines[i] for i in chosen], ANGLE_WIDTH)
         with stages("angle: model"):
             upside_down = run(session, batch)[:, 1]
-        for i, probability in zip(chosen, upside_down):
+        for i, probability in zip(chosen, upside_down, strict=True):
             if probability > ANGLE_THRESHOLD:
                 lines[i] = lines[i][::-1, ::-1]
 
 
 def decode(steps: np.ndarray, characters: list[str]) -> tuple[str, float]:
-    """Greedy CTC: repeats merged, blanks (class 0) dropped; the score is the mean probability of what is kept."""
+    """Greedy CTC: repeats merged, blanks (class 0) dropped; the score is the mean of the rest."""
     best = steps.argmax(axis=1)
     kept = best != 0
     kept[1:] &= best[1:] != best[:-1]
@@ -165,7 +165,7 @@ def recognise(
         with stages("read: model"):
             probabilities = run(session, batch)
         with stages("read: decode"):
-            for i, steps in zip(chosen, probabilities):
+            for i, steps in zip(chosen, probabilities, strict=True):
                 texts[i] = decode(steps, characters)
     return texts
 
@@ -234,7 +234,11 @@ def read_text(options: argparse.Namespace, stages: Stages) -> tuple[list[str], d
         lines = [pixels.crop(picture, box) for box in boxes]
     turn_upright(sessions["angle"], lines, stages)
     texts = recognise(sessions["recognition"], lines, characters, stages)
-    found = [(box, text) for box, (text, score) in zip(boxes, texts) if score >= TEXT_THRESHOLD]
+    found = [
+        (box, text)
+        for box, (text, score) in zip(boxes, texts, strict=True)
+        if score >= TEXT_THRESHOLD
+    ]
     with stages("write picture"):
         options.output.parent.mkdir(parents=True, exist_ok=True)
         height, width = picture.shape[0] - 2 * padding, picture.shape[1]
@@ -249,7 +253,7 @@ def main() -> int:
     stages = Stages()
     try:
         rows, sessions = read_text(options, stages)
-    except Exception as error:  # noqa: BLE001  (a model, a file or a provider: all end as one line)
+    except Exception as error:  # a model, a file, a provider: all end as one line
         print(f"ocr: {error}", file=sys.stderr)
         return 1
     print("\n".join(rows))
