@@ -1,6 +1,7 @@
 #include "detect.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
@@ -67,14 +68,17 @@ Page MakePage(const Image& original) {
 }
 
 void Normalise(const Image& image, float* target, int stride) {
+  static const std::array<float, 256> kScaled = [] {
+    std::array<float, 256> scaled;
+    for (int v = 0; v < 256; ++v) scaled[v] = (float(v) / 255.0F - 0.5F) / 0.5F;
+    return scaled;
+  }();
   const std::size_t plane = std::size_t(stride) * image.height;
   for (int y = 0; y < image.height; ++y) {
     const std::uint8_t* pixel = image.at(0, y);
     float* row = target + std::size_t(y) * stride;
     for (int x = 0; x < image.width; ++x, pixel += Image::kChannels) {
-      for (int c = 0; c < Image::kChannels; ++c) {
-        row[c * plane + x] = (float(pixel[c]) / 255.0F - 0.5F) / 0.5F;
-      }
+      for (int c = 0; c < Image::kChannels; ++c) row[c * plane + x] = kScaled[pixel[c]];
     }
   }
 }

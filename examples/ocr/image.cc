@@ -80,7 +80,7 @@ void SampleCubic(const Image& image, double x, double y, std::uint8_t* result) {
     }
   }
   for (int c = 0; c < Image::kChannels; ++c) {
-    result[c] = static_cast<std::uint8_t>(std::clamp(std::nearbyint(sum[c]), 0.0, 255.0));
+    result[c] = static_cast<std::uint8_t>(std::clamp(std::lrint(sum[c]), 0L, 255L));
   }
 }
 
@@ -123,7 +123,7 @@ Image Resize(const Image& image, int width, int height) {
       for (int k = 0; k < Image::kChannels; ++k) {
         const float upper = float(a[k]) + float(b[k] - a[k]) * column.weight;
         const float lower = float(c[k]) + float(d[k] - c[k]) * column.weight;
-        target[k] = static_cast<std::uint8_t>(std::nearbyint(upper + (lower - upper) * row.weight));
+        target[k] = static_cast<std::uint8_t>(std::lrint(upper + (lower - upper) * row.weight));
       }
     }
   }

@@ -25,6 +25,7 @@ struct Options {
   std::string output = "build/demo/ocr.png";
   std::vector<std::string> providers = {"CPUExecutionProvider"};
   int threads = 0;
+  bool text_only = false;
 };
 
 struct Models {
@@ -102,6 +103,7 @@ void ReadPicture(const Options& options) {
     WritePng(options.output, original);
   });
   PrintText(found);
+  if (options.text_only) return;
   PrintReport(models, stages);
   std::printf("\nBoxes drawn in %s\n", options.output.c_str());
 }
@@ -123,6 +125,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "Threads per model; 0: one per core")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_flag("--text-only", options.text_only, "Print the text and nothing else");
   CLI11_PARSE(app, argc, argv);
   try {
     ocr::ReadPicture(options);

@@ -208,6 +208,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--module", default="switchyard", help="module with InferenceSession (or: onnxruntime)"
     )
+    parser.add_argument("--text-only", action="store_true", help="print the text and nothing else")
     return parser.parse_args()
 
 
@@ -257,6 +258,8 @@ def main() -> int:
         print(f"ocr: {error}", file=sys.stderr)
         return 1
     print("\n".join(rows))
+    if options.text_only:
+        return 0
     print("\nPlacement")
     for role, session in sessions.items():
         print(f"  {role}: {placement(session)}")
