@@ -25,8 +25,10 @@ CONTRIB = ROOT / "src/ir/ops/contrib_schemas.tsv"
 
 ELEM = {name.lower(): code for name, code in onnx.TensorProto.DataType.items()}
 KINDS = ("tensor", "sparse_tensor", "seq", "optional", "optional_seq", "map", "seq_map")
-ATTR = {code: "k" + "".join(p.capitalize() for p in name.split("_"))
-        for name, code in onnx.AttributeProto.AttributeType.items()}
+ATTR = {
+    code: "k" + "".join(p.capitalize() for p in name.split("_"))
+    for name, code in onnx.AttributeProto.AttributeType.items()
+}
 MAP_VALUE = {"string": 0, "int64": 1, "float": 2, "double": 3}
 UNBOUNDED = 2**31 - 1
 
@@ -102,11 +104,14 @@ def attr_default(proto: onnx.AttributeProto) -> Any:
 
 def from_onnx(s: defs.OpSchema) -> Schema:
     def params(formal: Any) -> list[Param]:
-        return [Param(p.name, normal_type(p.type_str), p.option.name, p.is_homogeneous)
-                for p in formal]
+        return [
+            Param(p.name, normal_type(p.type_str), p.option.name, p.is_homogeneous) for p in formal
+        ]
 
-    attrs = [Attr(n, a.type.value, a.required, attr_default(a.default_value))
-             for n, a in sorted(s.attributes.items())]
+    attrs = [
+        Attr(n, a.type.value, a.required, attr_default(a.default_value))
+        for n, a in sorted(s.attributes.items())
+    ]
     bodies = []
     if s.has_function:
         for version in sorted(s.function_opset_versions):
@@ -114,14 +119,26 @@ def from_onnx(s: defs.OpSchema) -> Schema:
             body.ParseFromString(s.get_function_with_opset_version(version))
             bodies.append((version, body))
     return Schema(
-        "" if s.domain == "ai.onnx" else s.domain, s.name, s.since_version,
-        params(s.inputs), params(s.outputs),
-        [(c.type_param_str, tuple(sorted(map(normal_type, c.allowed_type_strs))))
-         for c in s.type_constraints],
-        attrs, (s.min_input, s.max_input, s.min_output, s.max_output),
-        {"Deterministic": "kDeterministic", "NonDeterministic": "kNonDeterministic",
-         "Unknown": "kUnknown"}[s.node_determinism.name],
-        s.deprecated, s.has_context_dependent_function, bodies)
+        "" if s.domain == "ai.onnx" else s.domain,
+        s.name,
+        s.since_version,
+        params(s.inputs),
+        params(s.outputs),
+        [
+            (c.type_param_str, tuple(sorted(map(normal_type, c.allowed_type_strs))))
+            for c in s.type_constraints
+        ],
+        attrs,
+        (s.min_input, s.max_input, s.min_output, s.max_output),
+        {
+            "Deterministic": "kDeterministic",
+            "NonDeterministic": "kNonDeterministic",
+            "Unknown": "kUnknown",
+        }[s.node_determinism.name],
+        s.deprecated,
+        s.has_context_dependent_function,
+        bodies,
+    )
 
 
 def split_list(text: str) -> list[str]:
@@ -147,8 +164,19 @@ def contrib_attr(text: str) -> Attr:
 
 
 def from_contrib(line: str) -> Schema:
-    (domain, name, since, status, determinism, min_in, min_out, inputs, outputs, attrs,
-     constraints) = line.rstrip("\n").split("\t")
+    (
+        domain,
+        name,
+        since,
+        status,
+        determinism,
+        min_in,
+        min_out,
+        inputs,
+        outputs,
+        attrs,
+        constraints,
+    ) = line.rstrip("\n").split("\t")
     ins = [contrib_param(t) for t in split_list(inputs)]
     outs = [contrib_param(t) for t in split_list(outputs)]
 
@@ -156,12 +184,21 @@ def from_contrib(line: str) -> Schema:
         return UNBOUNDED if params and params[-1].option == "Variadic" else len(params)
 
     return Schema(
-        "" if domain == "ai.onnx" else domain, name, int(since), ins, outs,
+        "" if domain == "ai.onnx" else domain,
+        name,
+        int(since),
+        ins,
+        outs,
         [(t.split("=")[0], tuple(t.split("=")[1].split("|"))) for t in split_list(constraints)],
         [contrib_attr(t) for t in split_list(attrs)],
         (int(min_in), most(ins), int(min_out), most(outs)),
-        {"deterministic": "kDeterministic", "nondeterministic": "kNonDeterministic",
-         "unknown": "kUnknown"}[determinism], status == "deprecated")
+        {
+            "deterministic": "kDeterministic",
+            "nondeterministic": "kNonDeterministic",
+            "unknown": "kUnknown",
+        }[determinism],
+        status == "deprecated",
+    )
 
 
 def cstr(text: str | bytes) -> str:
@@ -270,8 +307,9 @@ class Writer:
                 raise ValueError(f"body constant {a}")
             return f"{{{head}, {{}}, 0, {cfloat(value)}, {a.t.data_type}}}"
         if a.type == kinds.GRAPH:
-            g = self.graph(list(a.g.node), [i.name for i in a.g.input],
-                           [o.name for o in a.g.output])
+            g = self.graph(
+                list(a.g.node), [i.name for i in a.g.input], [o.name for o in a.g.output]
+            )
             return f"{{{head}, {{}}, 0, 0, 0, {{}}, &kGraph{g}}}"
         raise ValueError(f"body attribute {a}")
 
@@ -287,17 +325,21 @@ class Writer:
             own = [self.body_attr(a) for a in n.attribute]
             span = f"{{kGraphAttrs@ + {len(attrs)}, {len(own)}}}" if own else "{}"
             attrs += own
-            rows.append(f"{{{cstr(n.op_type)}, {self.names.run([cstr(x) for x in n.input])}, "
-                        f"{self.names.run([cstr(x) for x in n.output])}, {span}}}")
+            rows.append(
+                f"{{{cstr(n.op_type)}, {self.names.run([cstr(x) for x in n.input])}, "
+                f"{self.names.run([cstr(x) for x in n.output])}, {span}}}"
+            )
         ident = len(self.graphs)
         text = ""
         if attrs:
             text += f"constexpr TemplateAttribute kGraphAttrs{ident}[] = {{\n"
             text += ",\n".join(attrs) + "};\n"
         text += f"constexpr TemplateNode kGraphNodes{ident}[] = {{\n" + ",\n".join(rows) + "};\n"
-        text += (f"constexpr TemplateGraph kGraph{ident} = "
-                 f"{{{self.names.run([cstr(x) for x in ins])}, "
-                 f"{self.names.run([cstr(x) for x in outs])}, kGraphNodes{ident}}};\n")
+        text += (
+            f"constexpr TemplateGraph kGraph{ident} = "
+            f"{{{self.names.run([cstr(x) for x in ins])}, "
+            f"{self.names.run([cstr(x) for x in outs])}, kGraphNodes{ident}}};\n"
+        )
         self.graphs.append(text.replace("kGraphAttrs@", f"kGraphAttrs{ident}"))
         self.graph_ids[key] = ident
         return ident
@@ -313,14 +355,22 @@ class Writer:
             g = self.graph(list(body.node), list(body.input), list(body.output))
             bodies.append(f"{{{version}, kGraph{g}}}")
         arity = ", ".join("INT_MAX" if v == UNBOUNDED else str(v) for v in s.arity)
-        row = [cstr(s.domain), cstr(s.name), str(s.since),
-               self.params.run([self.param(p, s.constraints) for p in s.inputs]),
-               self.params.run([self.param(p, s.constraints) for p in s.outputs]),
-               self.constraints.run([f"{{{cstr(n)}, {self.type_set(t)}}}"
-                                     for n, t in s.constraints]),
-               self.attrs.run([self.attr(a) for a in s.attrs]), arity]
-        tail = ["Det::" + s.determinism, str(s.deprecated).lower(),
-                str(s.context_function).lower(), self.bodies.run(bodies)]
+        row = [
+            cstr(s.domain),
+            cstr(s.name),
+            str(s.since),
+            self.params.run([self.param(p, s.constraints) for p in s.inputs]),
+            self.params.run([self.param(p, s.constraints) for p in s.outputs]),
+            self.constraints.run([f"{{{cstr(n)}, {self.type_set(t)}}}" for n, t in s.constraints]),
+            self.attrs.run([self.attr(a) for a in s.attrs]),
+            arity,
+        ]
+        tail = [
+            "Det::" + s.determinism,
+            str(s.deprecated).lower(),
+            str(s.context_function).lower(),
+            self.bodies.run(bodies),
+        ]
         defaults = ["Det::kDeterministic", "false", "false", "{}"]
         while tail and tail[-1] == defaults[len(tail) - 1]:
             tail.pop()
