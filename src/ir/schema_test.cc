@@ -70,7 +70,7 @@ TEST(Schema, FunctionBodies) {
   for (const TemplateNode& node : grid.graph.nodes) {
     for (const TemplateAttribute& a : node.attributes) bodies += a.graph != nullptr ? 1 : 0;
   }
-  EXPECT_EQ(bodies, 6);
+  EXPECT_EQ(bodies, 8);
   EXPECT_TRUE(registry.Find("", "Attention", 23)->context_function);
   EXPECT_EQ(registry.Find("", "Conv", 13)->Body(13), nullptr);
 }

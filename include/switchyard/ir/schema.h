@@ -109,10 +109,10 @@ struct OpSchemaDefinition {
     bool has_default = false;
     std::int64_t i = 0;
     float f = 0;
-    std::string s;
-    std::vector<std::int64_t> ints;
-    std::vector<float> floats;
-    std::vector<std::string> strings;
+    std::string s{};
+    std::vector<std::int64_t> ints{};
+    std::vector<float> floats{};
+    std::vector<std::string> strings{};
   };
   std::string domain;
   std::string name;
