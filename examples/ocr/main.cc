@@ -116,8 +116,7 @@ int main(int argc, char** argv) {
   CLI::App app("Reads the text in a picture with the PP-OCR models.");
   app.add_option("--models", options.models, "Folder with the three models and keys.txt")
       ->capture_default_str();
-  app.add_option("--image", options.image,
-                 "PNG or JPEG (default: sample.png of the models' folder)");
+  app.add_option("image", options.image, "PNG or JPEG (default: sample.png of the models' folder)");
   app.add_option("--output", options.output, "Where to write the picture with the boxes (PNG)")
       ->capture_default_str();
   app.add_option("--providers", options.providers, "Execution providers in order of preference")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads the text in a picture with the PP-OCR models: finds lines, turns them upright, reads them.
 
-    python examples/ocr/ocr.py [--image FILE] [--output FILE] [--providers NAME ...]
+    python examples/ocr/ocr.py [PICTURE] [--output FILE] [--providers NAME ...]
 
 Steps and thresholds are RapidOCR's defaults. `--module onnxruntime` runs the same program on
 ONNX Runtime.
@@ -197,7 +197,10 @@ def arguments() -> argparse.Namespace:
         "--models", type=Path, default=root / "models/ppocr", help="folder with models and keys.txt"
     )
     parser.add_argument(
-        "--image", type=Path, help="PNG or JPEG (default: sample.png of the models' folder)"
+        "image",
+        type=Path,
+        nargs="?",
+        help="PNG or JPEG (default: sample.png of the models' folder)",
     )
     parser.add_argument(
         "--output", type=Path, default=root / "build/demo/ocr.png", help="picture with the boxes"
