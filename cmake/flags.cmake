@@ -44,6 +44,10 @@ if(SWITCHYARD_SANITIZE)
   endif()
 endif()
 
+if(SWITCHYARD_BUILD_FUZZ)
+  target_compile_options(sy_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" _sy_cpu)
 if(_sy_cpu MATCHES "^(x86_64|amd64)$")
   set(SWITCHYARD_X86 ON)

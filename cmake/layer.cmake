@@ -26,7 +26,7 @@ function(sy_layer name)
 
   add_library(sy_${name} OBJECT ${sources})
   target_include_directories(sy_${name} PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
-  target_link_libraries(sy_${name} PUBLIC sy_flags fmt::fmt spdlog::spdlog Threads::Threads ${arg_LIBS})
+  target_link_libraries(sy_${name} PUBLIC sy_flags sy_fmt Threads::Threads ${arg_LIBS})
   sy_use_pch(sy_${name})
 
   set(closure ${name})

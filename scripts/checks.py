@@ -19,7 +19,7 @@ import xml.etree.ElementTree as ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 RESULTS = BUILD / "results"
-# Thread checking covers the layers that start threads or are entered by several.
+# The tests of the target thread_tests (src/CMakeLists.txt).
 TSAN_TESTS = "^(base|runtime|session)_test\\."
 
 
@@ -134,20 +134,106 @@ def leg_install(jobs: int) -> bool:
 
 def leg_asan(jobs: int) -> bool:
     configure_and_build("asan", jobs)
-    return ctest("asan", jobs)
+    return ctest("asan", jobs, "-LE", "slow")
 
 
 def leg_tsan(jobs: int) -> bool:
-    configure_and_build("tsan", jobs)
-    return ctest("tsan", jobs, "-R", TSAN_TESTS)
+    configure_and_build("tsan", jobs, "thread_tests")
+    return ctest("tsan", jobs, "-R", TSAN_TESTS, "-LE", "slow")
+
+
+def fuzz(jobs: int, seconds: int) -> bool:
+    if not any(ROOT.glob("src/**/*_fuzz.cc")) and not any(ROOT.glob("tests/**/*_fuzz.cc")):
+        print("no fuzz targets yet")
+        return True
+    configure_and_build("fuzz", jobs)
+    passed = failed = 0
+    for target in sorted((ROOT / "build-fuzz" / "fuzz").glob("*_fuzz")):
+        corpus = ROOT / "build-fuzz" / "corpus" / target.name
+        corpus.mkdir(parents=True, exist_ok=True)
+        seeds = ROOT / "tests" / "fuzz" / target.name.removesuffix("_fuzz")
+        folders = [corpus, *([seeds] if seeds.is_dir() else [])]
+        limits = [f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048"]
+        code = run(target, *limits, *folders, check=False)
+        passed, failed = passed + (code == 0), failed + (code != 0)
+    return record("fuzz", passed, failed)
+
+
+def leg_fuzz(jobs: int) -> bool:
+    return fuzz(jobs, seconds=15)
+
+
+def leg_wheel(jobs: int) -> bool:
+    """One wheel in dist/, installed into an environment with numpy only, imports and runs."""
+    if not any((ROOT / "python").glob("**/*.cc")):
+        print("no Python module yet")
+        return True
+    build_wheel(jobs)
+    code = run(sys.executable, "scripts/check_wheel.py", ROOT / "dist", check=False)
+    return record("wheel", int(code == 0), int(code != 0))
+
+
+def build_wheel(jobs: int) -> None:
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        "dist",
+        ".",
+        env={"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)},
+    )
+
+
+def demo(jobs: int) -> None:
+    """examples/ocr in C++ against the install tree, then the same in Python."""
+    configure_and_build("release", jobs)
+    prefix, tree = BUILD / "prefix", BUILD / "examples"
+    run("cmake", "--install", BUILD, "--prefix", prefix)
+    run(
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        ROOT / "examples",
+        "-B",
+        tree,
+        "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+    )
+    run("cmake", "--build", tree, "-j", jobs)
+    (BUILD / "demo").mkdir(exist_ok=True)
+    models = ROOT / "models" / "ppocr"
+    run(
+        tree / "ocr" / "ocr",
+        models / "sample.png",
+        "--models",
+        models,
+        "--output",
+        BUILD / "demo" / "ocr.png",
+    )
+
+
+def bench(jobs: int) -> None:
+    configure_and_build("bench", jobs)
+    for program in sorted((ROOT / "build-bench" / "bench").glob("*_bench")):
+        run(program, "--benchmark_min_time=0.1")
 
 
 LEGS = {
     "release": leg_release,
     "python": leg_python,
     "install": leg_install,
+    "wheel": leg_wheel,
     "asan": leg_asan,
     "tsan": leg_tsan,
+    "fuzz": leg_fuzz,
 }
 
 
@@ -256,7 +342,10 @@ def main() -> int:
             return 0 if accept(args.all, args.jobs) else 1
         if args.command == "lint":
             return 0 if lint() else 1
-        raise Failed(f"{args.command}: nothing to run yet")
+        if args.command == "wheel":
+            return 0 if leg_wheel(args.jobs) else 1
+        {"demo": demo, "bench": bench}[args.command](args.jobs)
+        return 0
     except Failed as error:
         print(error, file=sys.stderr)
         return 1

@@ -68,9 +68,18 @@ def format_check(root: pathlib.Path) -> list[str]:
 
 def ruff_check(root: pathlib.Path) -> list[str]:
     names = [str(root / name) for name in source.tracked_files(root) if name.endswith(".py")]
+    flags = ["--quiet", "--no-cache", "--output-format=concise"]
     result = subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache", "--output-format=concise"]
-        + ["--config", str(ROOT / "pyproject.toml"), *names],
+        [
+            sys.executable,
+            "-m",
+            "ruff",
+            "check",
+            *flags,
+            "--config",
+            str(ROOT / "pyproject.toml"),
+            *names,
+        ],
         check=False,
         text=True,
         stdout=subprocess.PIPE,
