@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "switchyard/base/error.h"
 #include "switchyard/base/function_ref.h"
@@ -92,11 +93,16 @@ class SWITCHYARD_API InferenceRegistry {
 };
 
 // Infers a whole graph in topological order, bodies included, and stores what it finds in the
-// graph's values. Declared shapes are hints: where inference knows better it wins with a warning
-// text in *warnings. Operators without a function leave their outputs as declared.
+// graph's values. Declared shapes are hints and may be wrong: outputs of operators with a function
+// have the shape that it finds, no more; a contradiction gives a text in *warnings. What is still
+// unknown of a shape outside bodies gets a fresh symbol per dim. Operators without a function leave
+// their outputs as declared. Another run keeps what an earlier one found and it cannot tell.
 SWITCHYARD_API void InferGraph(Graph& graph, const InferenceRegistry& registry,
                                std::vector<std::string>* warnings = nullptr);
 // One node; used after an edit.
 SWITCHYARD_API void InferNode(Graph& graph, Node& node, const InferenceRegistry& registry);
+// What InferNode would find, without storing it (types in bodies of the node are stored).
+SWITCHYARD_API std::vector<ValueInfo> InferOutputs(const Graph& graph, const Node& node,
+                                                   const InferenceRegistry& registry);
 
 }  // namespace switchyard
