@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import math
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -182,10 +184,12 @@ def rows_of_text(found: list[tuple[np.ndarray, str]]) -> list[str]:
 
 
 def placement(session: Any) -> str:
-    """Which provider runs how many nodes, where the module can tell."""
+    """How many nodes each provider runs, or the providers alone where the module cannot tell."""
     if not hasattr(session, "explain"):
-        return "providers " + ", ".join(session.get_providers())
-    return session.explain().strip()
+        return ", ".join(session.get_providers())
+    nodes = json.loads(session.explain(json=True))["nodes"]
+    counts = Counter(node["provider"] for node in nodes)
+    return ", ".join(f"{provider} {count} nodes" for provider, count in sorted(counts.items()))
 
 
 def arguments() -> argparse.Namespace:
