@@ -1,0 +1,11 @@
+// Test support: the tile shapes of the 512-bit level in portable vectors.
+#define SY_SIMD_PORTABLE 4
+#define SY_SIMD_WIDE_TILES
+#include "providers/cpu/math/gemm_core.inl"
+
+namespace switchyard::cpu::math {
+
+extern const GemmOps kGemmWidePortable;
+const GemmOps kGemmWidePortable = Gemm<F32>::Ops();
+
+}  // namespace switchyard::cpu::math
