@@ -192,32 +192,19 @@ def build_wheel(jobs: int) -> None:
 
 
 def demo(jobs: int) -> None:
-    """examples/ocr in C++ against the install tree, then the same in Python."""
+    """examples/ocr in C++, built against the install tree, then the same in Python."""
     configure_and_build("release", jobs)
-    prefix, tree = BUILD / "prefix", BUILD / "examples"
+    prefix, tree, output = BUILD / "prefix", BUILD / "examples_installed", BUILD / "demo"
     run("cmake", "--install", BUILD, "--prefix", prefix)
-    run(
-        "cmake",
-        "-G",
-        "Ninja",
-        "-S",
-        ROOT / "examples",
-        "-B",
-        tree,
-        "-DCMAKE_BUILD_TYPE=Release",
-        f"-DCMAKE_PREFIX_PATH={prefix}",
-    )
+    places = ["-G", "Ninja", "-S", ROOT / "examples", "-B", tree, f"-DCMAKE_PREFIX_PATH={prefix}"]
+    run("cmake", *places, "-DCMAKE_BUILD_TYPE=Release")
     run("cmake", "--build", tree, "-j", jobs)
-    (BUILD / "demo").mkdir(exist_ok=True)
+    output.mkdir(exist_ok=True)
     models = ROOT / "models" / "ppocr"
-    run(
-        tree / "ocr" / "ocr",
-        models / "sample.png",
-        "--models",
-        models,
-        "--output",
-        BUILD / "demo" / "ocr.png",
-    )
+    run(tree / "ocr" / "ocr", "--models", models, "--output", output / "ocr.png")
+    python = [sys.executable, ROOT / "examples" / "ocr" / "ocr.py", "--models", models]
+    environment = {"PYTHONPATH": str(BUILD / "python")}
+    run(*python, "--output", output / "ocr-python.png", env=environment)
 
 
 def bench(jobs: int) -> None:

@@ -124,6 +124,7 @@ def main() -> int:
         help="check the ISA objects of this build folder, nothing else",
     )
     parser.add_argument("--fix", action="store_true", help="format what can be formatted")
+    parser.add_argument("--brief", action="store_true", help="problems only, no self-test")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="another tree to check")
     args = parser.parse_args()
     root = args.root.resolve()
@@ -140,11 +141,12 @@ def main() -> int:
     passed = failed = 0
     for name, check in checks.items():
         problems = check(root)
-        print(f"{'FAIL' if problems else 'ok  '} {name}")
+        if problems or not args.brief:
+            print(f"{'FAIL' if problems else 'ok  '} {name}")
         for problem in problems:
             print(f"     {problem}")
         passed, failed = passed + (not problems), failed + bool(problems)
-    if not args.only:
+    if not args.only and not args.brief:
         for name, caught in selftest.run(CHECKS).items():
             print(f"{'ok  ' if caught else 'FAIL'} self-test {name}")
             passed, failed = passed + caught, failed + (not caught)
