@@ -73,6 +73,11 @@ function(sy_set_isa_flags sources_variable)
       set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "${flags}"
                                                          SKIP_PRECOMPILE_HEADERS ON)
     endif()
+    if(source MATCHES "/math/vec_[a-z0-9_]+\\.cc$" AND NOT source MATCHES "_test\\.cc$")
+      # Plain loops that the compiler is to vectorise: -O2 of g++ 12 leaves out most of them.
+      set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3;-fno-trapping-math>"
+                                                         SKIP_PRECOMPILE_HEADERS ON)
+    endif()
     list(APPEND kept "${source}")
   endforeach()
   set(${sources_variable} "${kept}" PARENT_SCOPE)
