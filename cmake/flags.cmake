@@ -24,7 +24,7 @@ find_program(SWITCHYARD_MOLD mold)
 
 add_library(sy_flags INTERFACE)
 # One code model for objects, executables and the shared library, so that they share precompiled headers.
-target_compile_options(sy_flags INTERFACE -fPIC -Wall -Wextra -Wshadow -fno-math-errno -ffp-contract=off)
+target_compile_options(sy_flags INTERFACE -fPIC -pthread -Wall -Wextra -Wshadow -fno-math-errno -ffp-contract=off)
 if(SWITCHYARD_WERROR)
   target_compile_options(sy_flags INTERFACE -Werror)
 endif()
