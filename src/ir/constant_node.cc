@@ -67,8 +67,8 @@ ConstantPtr ConstantOfAttributes(const Attributes& attributes) {
     }
   }
   if (found != 1 || result == nullptr) {
-    throw Error(ErrorCode::kInvalidGraph, "a Constant needs exactly one value, it has " +
-                                              std::to_string(found));
+    throw Error(ErrorCode::kInvalidGraph,
+                "a Constant needs exactly one value, it has " + std::to_string(found));
   }
   return result;
 }

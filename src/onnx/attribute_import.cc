@@ -186,7 +186,8 @@ void ReadValue(AttributeType kind, const Fields& fields, const AttributeReading&
                Attribute* result) {
   const bool single = kind == AttributeType::kTensor || kind == AttributeType::kGraph ||
                       kind == AttributeType::kSparseTensor || kind == AttributeType::kTypeProto;
-  if (single && (fields.seen & (1u << static_cast<int>(kind))) == 0) ThrowInvalid("it has no value");
+  if (single && (fields.seen & (1u << static_cast<int>(kind))) == 0)
+    ThrowInvalid("it has no value");
   switch (kind) {
     case AttributeType::kFloat:
       result->value = fields.f;
@@ -247,8 +248,8 @@ Attribute ReadAttributeProto(std::string_view proto, const AttributeReading& rea
         result.name = std::string(fields.name);
         if (!fields.reference.empty()) {
           if (!reading.allow_references) {
-            ThrowInvalid(fmt::format("it refers to the attribute '{}' of a function, outside of one",
-                                     fields.reference));
+            ThrowInvalid(fmt::format(
+                "it refers to the attribute '{}' of a function, outside of one", fields.reference));
           }
           if (fields.type <= 0 || fields.type > static_cast<int>(AttributeType::kTypeProtos)) {
             ThrowInvalid(fmt::format("unknown attribute type {}", fields.type));

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <climits>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 

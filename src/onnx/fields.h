@@ -58,7 +58,7 @@ inline constexpr FieldNumber kTensorType = 1, kSequenceType = 4, kMapType = 5, k
                              kOpaqueType = 7, kSparseTensorType = 8, kOptionalType = 9;
 // Tensor, SparseTensor, Sequence, Optional; Map has its key type there.
 inline constexpr FieldNumber kElemType = 1, kShape = 2, kMapValueType = 2;
-}
+}  // namespace type
 namespace shape {
 inline constexpr FieldNumber kDim = 1, kDimValue = 1, kDimParam = 2, kDimDenotation = 3;
 }

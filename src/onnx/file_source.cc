@@ -39,8 +39,8 @@ void FileSource::Read(std::uint64_t offset, std::span<std::byte> destination) co
   std::size_t done = 0;
   while (done < destination.size()) {
     const std::size_t want = std::min(destination.size() - done, std::size_t{1} << 30);
-    const ssize_t got = ::pread(descriptor_, destination.data() + done, want,
-                                static_cast<off_t>(offset + done));
+    const ssize_t got =
+        ::pread(descriptor_, destination.data() + done, want, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
       throw Error(ErrorCode::kFail,

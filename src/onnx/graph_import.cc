@@ -213,8 +213,7 @@ void GraphImporter::AddConstantAsInput(NodeArg* value, ConstantPtr constant, Gra
 void GraphImporter::AddInputs(const Parts& parts, bool main, Graph* graph) {
   for (const std::string_view proto : parts.inputs) {
     std::vector<std::pair<std::size_t, std::string>> denotations;
-    const TypeReading reading{context_->symbols, facts_.parse_expressions,
-                              main ? &denotations : nullptr};
+    const TypeReading reading{context_->symbols, main ? &denotations : nullptr};
     NamedType input = ReadValueInfo(proto, reading, state_);
     if (input.name.empty()) ThrowInvalid("a graph input has no name");
     if (main && context_->ir_version < kFirstIrWithDefaults) {
@@ -233,43 +232,44 @@ void GraphImporter::AddInputs(const Parts& parts, bool main, Graph* graph) {
 GraphImporter::NodeParts GraphImporter::ReadNodeParts(std::string_view proto, std::size_t index) {
   NodeParts parts;
   parts.index = index;
-  return InContext(
-      [&] { return parts.Describe(); },
-      [&] {
-        Reader reader(proto);
-        while (reader.Next()) {
-          switch (reader.key()) {
-            case BytesKey(node::kInput):
-              parts.inputs.push_back(state_.CheckName(reader.bytes(), "input name"));
-              break;
-            case BytesKey(node::kOutput):
-              parts.outputs.push_back(state_.CheckName(reader.bytes(), "output name"));
-              break;
-            case BytesKey(node::kName):
-              parts.name = state_.CheckName(reader.bytes(), "node name");
-              break;
-            case BytesKey(node::kOpType):
-              parts.op_type = state_.CheckName(reader.bytes(), "operator name");
-              break;
-            case BytesKey(node::kAttribute):
-              parts.attributes.push_back(reader.bytes());
-              break;
-            case BytesKey(node::kDomain):
-              parts.domain = state_.CheckName(reader.bytes(), "domain");
-              break;
-            case BytesKey(node::kOverload):
-              parts.overload = state_.CheckName(reader.bytes(), "overload");
-              break;
-            default:
-              break;
-          }
-        }
-        if (parts.domain == "ai.onnx") parts.domain = {};
-        if (parts.op_type.empty()) ThrowInvalid("it has no operator");
-        while (!parts.inputs.empty() && parts.inputs.back().empty()) parts.inputs.pop_back();
-        while (!parts.outputs.empty() && parts.outputs.back().empty()) parts.outputs.pop_back();
-        return parts;
-      });
+  return InContext([&] { return parts.Describe(); },
+                   [&] {
+                     Reader reader(proto);
+                     while (reader.Next()) {
+                       switch (reader.key()) {
+                         case BytesKey(node::kInput):
+                           parts.inputs.push_back(state_.CheckName(reader.bytes(), "input name"));
+                           break;
+                         case BytesKey(node::kOutput):
+                           parts.outputs.push_back(state_.CheckName(reader.bytes(), "output name"));
+                           break;
+                         case BytesKey(node::kName):
+                           parts.name = state_.CheckName(reader.bytes(), "node name");
+                           break;
+                         case BytesKey(node::kOpType):
+                           parts.op_type = state_.CheckName(reader.bytes(), "operator name");
+                           break;
+                         case BytesKey(node::kAttribute):
+                           parts.attributes.push_back(reader.bytes());
+                           break;
+                         case BytesKey(node::kDomain):
+                           parts.domain = state_.CheckName(reader.bytes(), "domain");
+                           break;
+                         case BytesKey(node::kOverload):
+                           parts.overload = state_.CheckName(reader.bytes(), "overload");
+                           break;
+                         default:
+                           break;
+                       }
+                     }
+                     if (parts.domain == "ai.onnx") parts.domain = {};
+                     if (parts.op_type.empty()) ThrowInvalid("it has no operator");
+                     while (!parts.inputs.empty() && parts.inputs.back().empty())
+                       parts.inputs.pop_back();
+                     while (!parts.outputs.empty() && parts.outputs.back().empty())
+                       parts.outputs.pop_back();
+                     return parts;
+                   });
 }
 
 // All values that nodes make, before any node: bodies may capture them, and nodes may come in any
@@ -320,8 +320,7 @@ bool GraphImporter::DefineConstantNode(const NodeParts& node, Graph* graph, int 
 
 void GraphImporter::AddHints(std::span<const std::string_view> infos, Graph* graph) {
   for (const std::string_view proto : infos) {
-    NamedType hint =
-        ReadValueInfo(proto, {context_->symbols, facts_.parse_expressions, nullptr}, state_);
+    NamedType hint = ReadValueInfo(proto, {context_->symbols, nullptr}, state_);
     NodeArg* value = graph->FindValue(hint.name);
     if (value == nullptr || value->is_input() || value->constant() || !hint.type.known()) continue;
     ValueInfo info;
@@ -367,8 +366,8 @@ void GraphImporter::AddNode(const NodeParts& node, Graph* graph, int depth) {
   auto import = context_->opset_imports.find(std::string(node.domain));
   if (import == context_->opset_imports.end()) {
     if (node.domain.empty()) ThrowInvalid("the model imports no opset of the domain ai.onnx");
-    state_.Warn(fmt::format("the model imports no opset of the domain '{}'; taken to be 1",
-                            node.domain));
+    state_.Warn(
+        fmt::format("the model imports no opset of the domain '{}'; taken to be 1", node.domain));
     import = context_->opset_imports.emplace(node.domain, 1).first;
   }
   Node* made = graph->AddNode(std::string(node.op_type), std::string(node.domain),
@@ -396,19 +395,17 @@ Attribute GraphImporter::ReadAttribute(std::string_view proto, Graph* graph, int
   const auto read_body = [&](std::string_view body) {
     return std::shared_ptr<Graph>(ReadBody(body, graph, depth + 1));
   };
-  return ReadAttributeProto(
-      proto, {state_, {context_->symbols, facts_.parse_expressions, nullptr}, in_function_, read_body});
+  return ReadAttributeProto(proto, {state_, {context_->symbols, nullptr}, in_function_, read_body});
 }
 
 void GraphImporter::AddOutputs(std::span<const std::string_view> infos, Graph* graph) {
   const bool main = graph->parent() == nullptr;
   for (const std::string_view proto : infos) {
     std::vector<std::pair<std::size_t, std::string>> denotations;
-    const TypeReading reading{context_->symbols, facts_.parse_expressions,
-                              main ? &denotations : nullptr};
+    const TypeReading reading{context_->symbols, main ? &denotations : nullptr};
     const NamedType output = ReadValueInfo(proto, reading, state_);
-    NodeArg* value = InContext([] { return "graph outputs"; },
-                               [&] { return Resolve(output.name, graph); });
+    NodeArg* value =
+        InContext([] { return "graph outputs"; }, [&] { return Resolve(output.name, graph); });
     if (value == nullptr) ThrowInvalid("a graph output has no name");
     for (auto& [axis, denotation] : denotations) {
       context_->dim_denotations.push_back({std::string(output.name), axis, std::move(denotation)});

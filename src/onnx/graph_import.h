@@ -31,7 +31,6 @@ struct CallCount {
 struct ModelFacts {
   std::map<FunctionKey, std::size_t> functions;  // -> index in ModelContext::functions
   std::vector<std::size_t> function_inputs, function_outputs;  // formal counts, by that index
-  bool parse_expressions = false;                              // see TypeReading
 };
 
 class GraphImporter {

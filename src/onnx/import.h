@@ -23,8 +23,6 @@ namespace switchyard {
 class OpSchemaRegistry;
 
 inline constexpr std::int64_t kNewestIrVersion = 14;
-// Who wrote files of ours: their dim parameters may be expressions such as "2*N+1".
-inline constexpr std::string_view kProducerName = "switchyard";
 
 // Crossing one of them is an Error that names it (Fail; InvalidGraph for depth and rank).
 struct ImportLimits {

@@ -1,9 +1,9 @@
 #include "onnx/model_bytes.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <protozero/exception.hpp>
 #include <protozero/varint.hpp>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -47,7 +47,7 @@ Message Child(Message parent, FieldNumber field) {
       return Message::kNone;
     case Message::kSparse:
       return field == sparse_tensor::kValues || field == sparse_tensor::kIndices ? Message::kTensor
-                                                                                : Message::kNone;
+                                                                                 : Message::kNone;
     default:
       return Message::kNone;
   }
@@ -56,8 +56,8 @@ Message Child(Message parent, FieldNumber field) {
 // Fields whose characters nobody looks at.
 bool IsHole(Message parent, FieldNumber field) {
   if (parent == Message::kModel) return field == model::kTrainingInfo;
-  return parent == Message::kTensor && (field == tensor::kRawData || field == tensor::kFloatData ||
-                                        field == tensor::kDoubleData);
+  return parent == Message::kTensor &&
+         (field == tensor::kRawData || field == tensor::kFloatData || field == tensor::kDoubleData);
 }
 
 // Reads the parts of a file that an import looks at into memory as long as the file.
@@ -138,8 +138,7 @@ ModelBytes::ModelBytes(const std::string& path, std::uint64_t limit)
     : file_(FileSource::Open(path, true)) {
   const std::uint64_t size = file_->size();
   if (size > limit) {
-    throw Error(ErrorCode::kFail,
-                fmt::format("file has {} bytes, the limit is {}", size, limit));
+    throw Error(ErrorCode::kFail, fmt::format("file has {} bytes, the limit is {}", size, limit));
   }
   if (size == 0) return;
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,

@@ -112,12 +112,13 @@ std::map<std::string, int> ReadOpsets(std::span<const std::string_view> protos,
     }
     const int newest = state.schemas().NewestOpset(domain);
     if (newest != 0 && version > newest && (domain.empty() || domain.starts_with("ai.onnx"))) {
-      ThrowNotImplemented(fmt::format("opset {} of the domain {}; the newest known is {}", version,
-                                      shown, newest));
+      ThrowNotImplemented(
+          fmt::format("opset {} of the domain {}; the newest known is {}", version, shown, newest));
     }
     const auto [at, added] = imports.emplace(domain, static_cast<int>(version));
     if (!added && at->second != version) {
-      ThrowInvalid(fmt::format("two opsets, {} and {}, of the domain {}", at->second, version, shown));
+      ThrowInvalid(
+          fmt::format("two opsets, {} and {}, of the domain {}", at->second, version, shown));
     }
   }
   return imports;
@@ -180,8 +181,7 @@ FunctionBody ReadFunction(const FunctionParts& parts, const ModelFacts& facts,
   context->ir_version = model.ir_version;
   context->opset_imports = result.opset_imports;
   GraphImporter importer(state, facts, context, true);
-  result.body =
-      importer.ReadFunction(parts.inputs, parts.outputs, parts.nodes, parts.value_infos);
+  result.body = importer.ReadFunction(parts.inputs, parts.outputs, parts.nodes, parts.value_infos);
   // Defaults are literals: they are read like a node's attributes outside of functions.
   GraphImporter literals(state, facts, context, false);
   for (const std::string_view proto : parts.attribute_protos) {
@@ -197,7 +197,10 @@ class Expansion {
  public:
   Expansion(const std::vector<FunctionBody>& functions, const std::vector<CallCount>& calls,
             const ImportLimits& limits)
-      : functions_(functions), calls_(calls), limits_(limits), sizes_(calls.size()),
+      : functions_(functions),
+        calls_(calls),
+        limits_(limits),
+        sizes_(calls.size()),
         done_(calls.size(), kUnseen) {}
 
   void Check(const CallCount& main) {
@@ -293,7 +296,6 @@ std::unique_ptr<Graph> ReadModel(ImportState& state) {
   const ModelParts parts = ReadModelFields(state.bytes().view(), context.get());
   CheckVersions(parts, context.get(), state);
   ModelFacts facts;
-  facts.parse_expressions = context->producer_name == kProducerName;
   std::vector<FunctionParts> functions;
   for (const std::string_view proto : parts.functions) {
     functions.push_back(ReadFunctionFields(proto, state));
@@ -331,32 +333,31 @@ auto Guarded(Body&& body) {
 }  // namespace onnx
 
 std::unique_ptr<Graph> ImportModel(const std::string& path, const ImportOptions& options) {
-  return onnx::InContext(
-      [&] { return path; },
-      [&] {
-        return onnx::Guarded([&] {
-          onnx::ModelBytes bytes(path, options.limits.file_bytes);
-          onnx::ImportState state(options, bytes, onnx::ExternalFiles::BesideModel(path));
-          return onnx::ReadModel(state);
-        });
-      });
+  return onnx::InContext([&] { return path; },
+                         [&] {
+                           return onnx::Guarded([&] {
+                             onnx::ModelBytes bytes(path, options.limits.file_bytes);
+                             onnx::ImportState state(options, bytes,
+                                                     onnx::ExternalFiles::BesideModel(path));
+                             return onnx::ReadModel(state);
+                           });
+                         });
 }
 
 std::unique_ptr<Graph> ImportModelBytes(std::span<const std::byte> bytes,
                                         const ImportOptions& options) {
-  return onnx::InContext(
-      [] { return std::string("model in memory"); },
-      [&] {
-        return onnx::Guarded([&] {
-          onnx::ModelBytes model(bytes);
-          onnx::ExternalFiles files;
-          if (!options.external_folder.empty()) {
-            files = onnx::ExternalFiles::InFolder(options.external_folder);
-          }
-          onnx::ImportState state(options, model, std::move(files));
-          return onnx::ReadModel(state);
-        });
-      });
+  return onnx::InContext([] { return std::string("model in memory"); },
+                         [&] {
+                           return onnx::Guarded([&] {
+                             onnx::ModelBytes model(bytes);
+                             onnx::ExternalFiles files;
+                             if (!options.external_folder.empty()) {
+                               files = onnx::ExternalFiles::InFolder(options.external_folder);
+                             }
+                             onnx::ImportState state(options, model, std::move(files));
+                             return onnx::ReadModel(state);
+                           });
+                         });
 }
 
 }  // namespace switchyard

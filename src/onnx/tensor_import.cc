@@ -23,11 +23,11 @@ struct Fields {
   std::vector<std::int64_t> dims;
   DataType type = DataType::kUndefined;
   std::optional<std::string_view> raw;
-  std::vector<std::string_view> floats;   // little-endian runs
+  std::vector<std::string_view> floats;  // little-endian runs
   std::vector<std::string_view> doubles;
   std::vector<std::int64_t> int32s, int64s, uint64s;
   std::vector<std::string_view> strings;
-  std::vector<float> loose_floats;    // given one by one
+  std::vector<float> loose_floats;  // given one by one
   std::vector<double> loose_doubles;
   bool external = false;
   std::vector<std::pair<std::string_view, std::string_view>> external_entries;
@@ -130,7 +130,8 @@ Extent CheckDims(const std::vector<std::int64_t>& dims, DataType type, const Imp
   bool overflow = false;
   bool empty = false;
   for (const std::int64_t dim : dims) {
-    if (dim < 0) ThrowInvalid(fmt::format("dims {} hold a negative number", DimsToString(extent.dims)));
+    if (dim < 0)
+      ThrowInvalid(fmt::format("dims {} hold a negative number", DimsToString(extent.dims)));
     empty = empty || dim == 0;
     overflow = overflow || __builtin_mul_overflow(extent.count, dim, &extent.count);
   }
@@ -180,8 +181,9 @@ ConstantPtr FromFloats(const std::vector<std::string_view>& parts, const std::ve
   std::uint64_t total = loose.size() * sizeof(T);
   for (const std::string_view part : parts) {
     if (part.size() % sizeof(T) != 0) {
-      throw Error(ErrorCode::kInvalidProtobuf,
-                  fmt::format("{} of {} bytes is not a whole number of elements", field, part.size()));
+      throw Error(
+          ErrorCode::kInvalidProtobuf,
+          fmt::format("{} of {} bytes is not a whole number of elements", field, part.size()));
     }
     total += part.size();
   }
@@ -287,9 +289,9 @@ ConstantPtr FromExternal(const Fields& fields, const Extent& extent, ImportState
   }
   const std::shared_ptr<const FileSource> file = state.files().Open(*location);
   if (offset > file->size() || extent.bytes > file->size() - offset) {
-    ThrowInvalid(fmt::format("external data '{}' of {} bytes ends before offset {} + {} bytes of {}",
-                             *location, file->size(), offset, extent.bytes,
-                             DescribeExtent(fields.type, extent)));
+    ThrowInvalid(fmt::format(
+        "external data '{}' of {} bytes ends before offset {} + {} bytes of {}", *location,
+        file->size(), offset, extent.bytes, DescribeExtent(fields.type, extent)));
   }
   if (extent.bytes > kCopied && fields.type != DataType::kBool) {
     return std::make_shared<Constant>(fields.type, extent.dims, file, offset);
@@ -317,7 +319,8 @@ ConstantPtr FromTyped(const Fields& fields, const Extent& extent, ImportState& s
   switch (fields.type) {
     case DataType::kFloat:
     case DataType::kComplex64:
-      return FromFloats(fields.floats, fields.loose_floats, "float_data", fields.type, extent, state);
+      return FromFloats(fields.floats, fields.loose_floats, "float_data", fields.type, extent,
+                        state);
     case DataType::kDouble:
     case DataType::kComplex128:
       return FromFloats(fields.doubles, fields.loose_doubles, "double_data", fields.type, extent,
@@ -420,7 +423,8 @@ std::vector<std::int64_t> LinearIndices(const Constant& indices, std::int64_t co
 
 DataType ToDataType(std::int32_t code) {
   if (code == 27 || code == 28) ThrowNotImplemented("element types float6e2m3 and float6e3m2");
-  if (code < 0 || code >= kDataTypeCount) ThrowInvalid(fmt::format("unknown element type {}", code));
+  if (code < 0 || code >= kDataTypeCount)
+    ThrowInvalid(fmt::format("unknown element type {}", code));
   return static_cast<DataType>(code);
 }
 
@@ -462,8 +466,8 @@ NamedConstant ReadSparseTensor(std::string_view proto, ImportState& state) {
         if (extent.bytes != 0) std::memset(dense.raw_mutable(), 0, extent.bytes);
         const std::size_t width = static_cast<std::size_t>(BitsOf(type)) / 8;
         auto* out = static_cast<char*>(dense.raw_mutable());
-        const auto* in = positions.empty() ? nullptr
-                                           : static_cast<const char*>(values.tensor().raw());
+        const auto* in =
+            positions.empty() ? nullptr : static_cast<const char*>(values.tensor().raw());
         for (std::size_t i = 0; i < positions.size(); ++i) {
           std::memcpy(out + static_cast<std::size_t>(positions[i]) * width, in + i * width, width);
         }

@@ -1,6 +1,6 @@
 #pragma once
-// TensorProto and SparseTensorProto to constants: every element type, every place data can be, every
-// size checked against the dims before memory is taken.
+// TensorProto and SparseTensorProto to constants: every element type, every place data can be,
+// every size checked against the dims before memory is taken.
 
 #include <string_view>
 

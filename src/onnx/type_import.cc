@@ -24,8 +24,7 @@ Dim ReadDim(std::string_view proto, std::size_t axis, const TypeReading& reading
         break;
       case BytesKey(shape::kDimParam): {
         const std::string_view name = state.CheckName(reader.bytes(), "dim_param");
-        if (name.empty()) break;
-        dim = reading.parse_expressions ? reading.symbols.Parse(name) : reading.symbols.Symbol(name);
+        if (!name.empty()) dim = reading.symbols.Symbol(name);
         break;
       }
       case BytesKey(shape::kDimDenotation):
@@ -72,8 +71,8 @@ ValueType ReadKind(ValueType::Kind kind, std::string_view proto, const TypeReadi
     } else if (has_shape && reader.key() == BytesKey(type::kShape)) {
       result.shape = ReadShape(reader.bytes(), reading, state);
     } else if (!has_shape && reader.key() == BytesKey(element)) {
-      result.element = std::make_shared<const ValueType>(
-          ReadNested(reader.bytes(), reading, state, depth + 1));
+      result.element =
+          std::make_shared<const ValueType>(ReadNested(reader.bytes(), reading, state, depth + 1));
     }
   }
   if (!has_shape && kind != Kind::kOpaque && !result.element) {

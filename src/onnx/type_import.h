@@ -13,8 +13,6 @@ namespace switchyard::onnx {
 
 struct TypeReading {
   SymbolTable& symbols;
-  // Our own files write expressions; elsewhere "a-b" is just a name.
-  bool parse_expressions = false;
   // Axis and denotation of the dims that have one; may be nullptr.
   std::vector<std::pair<std::size_t, std::string>>* denotations = nullptr;
 };

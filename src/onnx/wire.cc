@@ -9,9 +9,8 @@
 namespace switchyard::onnx {
 
 void Reader::Fail(const char* what) const {
-  throw Error(ErrorCode::kInvalidProtobuf,
-              fmt::format("{} at byte {} of a message of {} bytes", what, field_at_ - begin_,
-                          end_ - begin_));
+  throw Error(ErrorCode::kInvalidProtobuf, fmt::format("{} at byte {} of a message of {} bytes",
+                                                       what, field_at_ - begin_, end_ - begin_));
 }
 
 bool Reader::Next() {

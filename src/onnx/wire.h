@@ -39,7 +39,9 @@ class Reader {
   std::uint64_t number() const { return number_; }
   std::int64_t int64() const { return static_cast<std::int64_t>(number_); }
   // int32 and enum fields: protobuf keeps the low 32 bits.
-  std::int32_t int32() const { return static_cast<std::int32_t>(static_cast<std::uint32_t>(number_)); }
+  std::int32_t int32() const {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(number_));
+  }
   float float32() const { return std::bit_cast<float>(static_cast<std::uint32_t>(number_)); }
   std::string_view bytes() const { return bytes_; }
 
