@@ -74,6 +74,7 @@ class SWITCHYARD_API Tensor {
     device_ = device;
     if (storage_) storage_.reset();
   }
+  void set_data(void* data) { data_ = data; }
   void set_storage(StoragePtr storage) { storage_ = std::move(storage); }
 
   // Host tensors of the same dims: a dense copy owned by `allocator`.

@@ -1,0 +1,123 @@
+#pragma once
+// What one Run needs beside the Plan: values, shapes, arena, streams. Pooled by the session; one Run
+// at a time uses it. Frames remember the last shape bindings, so that a Run with shapes seen
+// before binds nothing.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/memory_planner.h"
+#include "runtime/plan.h"
+#include "switchyard/ep/run_options.h"
+
+namespace switchyard {
+
+// Blocks for results that callers keep: cached by size, returned when the last view dies.
+class OutputPool : public std::enable_shared_from_this<OutputPool> {
+ public:
+  explicit OutputPool(AllocatorPtr host) : host_(std::move(host)) {}
+  ~OutputPool();
+  StoragePtr Take(std::size_t bytes);
+
+ private:
+  struct Entry {
+    void* block;
+    std::size_t bytes;
+  };
+  static constexpr std::size_t kMaxCached = 32;
+  static constexpr std::size_t kMaxCachedBytes = std::size_t{64} << 20;
+  void Return(void* block, std::size_t bytes) noexcept;
+  AllocatorPtr host_;
+  std::mutex mutex_;
+  std::vector<Entry> cached_;
+  std::size_t cached_bytes_ = 0;
+};
+
+// One contiguous stretch of a block whose shapes are all known before it starts.
+struct SegmentBinding {
+  struct Read {  // contents that the shapes depend on
+    PlanValueId value;
+    std::vector<std::byte> bytes;
+  };
+  struct Placed {
+    PlanValueId value;
+    std::uint32_t request;
+  };
+  struct Scratch {
+    std::uint32_t step;
+    std::uint32_t request;
+  };
+  std::uint32_t first_item = 0, end_item = 0;
+  std::vector<std::int64_t> entry;  // dims of what the step before it made
+  std::vector<Read> reads;
+  std::vector<Placed> placed;
+  std::vector<Scratch> scratch;
+  std::uint64_t arena_version = 0;
+  bool bound = false;
+};
+
+struct BlockBinding {
+  std::vector<std::int64_t> key;  // dims of the block's inputs
+  std::uint64_t version = 0, parent_version = 0;
+  std::size_t used = 0;           // segments in use
+  std::vector<SegmentBinding> segments;
+};
+
+struct Frame {
+  std::vector<OrtValue> values;
+  std::vector<ValueInfo> infos;
+  std::vector<OrtValue*> arguments;            // parallel to Plan::arguments
+  std::vector<std::vector<std::int64_t>> followed;  // contents of followed values, 8 bytes each
+  std::vector<void*> scratch;                  // per step
+  std::vector<std::size_t> scratch_bytes;
+  std::vector<bool> prepared;                  // static steps
+  StoragePtr state;
+  std::vector<BlockBinding> blocks;
+  std::uint64_t last_used = 0;
+};
+
+// Memory of one segment: a plan that covers every binding seen so far, and the bytes.
+struct SegmentArena {
+  std::uint32_t first_item = 0, end_item = 0;
+  std::vector<std::size_t> capacity;
+  MemoryLayout layout;
+  struct Chunk {
+    StoragePtr storage;
+    std::size_t bytes = 0;
+  };
+  std::vector<Chunk> chunks;           // per space
+  std::vector<std::size_t> offsets;    // within the chunk of its space
+  std::uint64_t version = 0;
+};
+
+struct RunCounters {
+  std::atomic<std::uint64_t> runs{0}, plannings{0}, bindings{0}, copies{0}, copied_bytes{0}, arena_bytes{0};
+};
+
+struct RunState {
+  RunState(const Plan& plan, const ExecutionProviders& providers);
+
+  std::vector<std::unique_ptr<Frame>> frames;
+  std::vector<std::vector<SegmentArena>> arenas;    // per block, per segment
+  struct Dynamic {
+    StoragePtr storage;
+    std::size_t bytes = 0;
+    bool ever = false;
+  };
+  std::vector<Dynamic> dynamic;                     // per value: outputs sized by Compute
+  std::vector<std::unique_ptr<Stream>> streams;     // per provider, may be nullptr
+  std::vector<bool> stream_busy;
+  std::vector<ValueInfo> inferred;                  // room for one node's outputs
+  std::vector<const ValueInfo*> inferred_inputs;
+  std::vector<MemoryRequest> requests;
+  std::vector<int> request_spaces;
+  std::vector<PlanValueId> used_heap;               // values to let go of after the Run
+  std::vector<std::int64_t> key;                    // room for a block's key
+  std::vector<const void*> placed;                  // per main output: where its sink put it
+  std::uint64_t clock = 0;
+};
+
+}  // namespace switchyard
