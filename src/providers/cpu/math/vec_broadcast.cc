@@ -46,7 +46,8 @@ bool MakeBroadcastPlan(std::span<const int64_t> out, std::span<const BroadcastIn
   int64_t dims[BroadcastPlan::kMaxRank];
   int64_t strides[BroadcastPlan::kMaxInputs][BroadcastPlan::kMaxRank];
   int rank = 0;
-  int64_t dense[BroadcastPlan::kMaxInputs] = {1, 1, 1};
+  int64_t dense[BroadcastPlan::kMaxInputs];
+  for (int64_t& d : dense) d = 1;
   for (int k = 0; k < count; ++k) {
     if (inputs[k].dims.size() > out.size()) return false;
   }

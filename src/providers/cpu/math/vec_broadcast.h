@@ -1,4 +1,4 @@
-// A collapsed loop nest over up to three broadcast inputs and one dense output. Built once per shape binding; a caller
+// A collapsed loop nest over up to sixteen broadcast inputs and one dense output. Built once per shape binding; a caller
 // may run any sub-range [begin, end) of the output's elements, so loops split freely over threads.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace switchyard::cpu::math {
 
 struct BroadcastPlan {
   static constexpr int kMaxRank = 12;
-  static constexpr int kMaxInputs = 3;
+  static constexpr int kMaxInputs = 16;
   int rank = 0;        // after collapsing; at least 1
   int num_inputs = 0;
   int64_t size = 0;    // elements of the output
