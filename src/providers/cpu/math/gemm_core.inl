@@ -380,9 +380,11 @@ struct Gemm {
     std::int64_t j = 0;
     for (; j + V::kW <= n; j += V::kW) {
       Reg bv[kSteps];
+#pragma GCC unroll 4
       for (int i = 0; i < kSteps; ++i) bv[i] = V::Load(b[i] + j);
       for (std::int64_t r = 0; r < rows; ++r) {
         Reg acc = V::Load(sums + r * ld + j);
+#pragma GCC unroll 4
         for (int i = 0; i < kSteps; ++i) acc = V::Fma(V::Set1(x[i][r]), bv[i], acc);
         V::Store(sums + r * ld + j, acc);
       }
@@ -431,7 +433,9 @@ struct Gemm {
                              std::int64_t k, T* out, std::int64_t few_stride,
                              std::int64_t many_stride) {
     Reg acc[kFew][kMany];
+#pragma GCC unroll 4
     for (int f = 0; f < kFew; ++f) {
+#pragma GCC unroll 4
       for (int m = 0; m < kMany; ++m) acc[f][m] = V::Zero();
     }
     std::int64_t i = 0;
@@ -457,7 +461,9 @@ struct Gemm {
         }
       }
     }
+#pragma GCC unroll 4
     for (int f = 0; f < kFew; ++f) {
+#pragma GCC unroll 4
       for (int m = 0; m < kMany; ++m) {
         out[f * few_stride + m * many_stride] = V::Sum(acc[f][m]);
       }

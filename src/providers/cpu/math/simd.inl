@@ -59,6 +59,12 @@ struct F32 {
                                                 _mm512_set1_epi32(0x3f800000)));
   }
   static SY_INLINE float Sum(Reg v) { return _mm512_reduce_add_ps(v); }
+  // Elements 0, 2, 4 ... and 1, 3, 5 ... of a followed by b.
+  static SY_INLINE void Deinterleave(Reg a, Reg b, Reg& even, Reg& odd) {
+    const __m512i e = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    even = _mm512_permutex2var_ps(a, e, b);
+    odd = _mm512_permutex2var_ps(a, _mm512_add_epi32(e, _mm512_set1_epi32(1)), b);
+  }
 };
 
 struct F64 {
@@ -142,6 +148,13 @@ struct F32 {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
+  }
+  // Elements 0, 2, 4 ... and 1, 3, 5 ... of a followed by b.
+  static SY_INLINE void Deinterleave(Reg a, Reg b, Reg& even, Reg& odd) {
+    const Reg low = _mm256_permute2f128_ps(a, b, 0x20);
+    const Reg high = _mm256_permute2f128_ps(a, b, 0x31);
+    even = _mm256_shuffle_ps(low, high, 0x88);
+    odd = _mm256_shuffle_ps(low, high, 0xdd);
   }
 };
 
@@ -238,6 +251,13 @@ struct Portable {
     S s = v[0];
     for (int i = 1; i < N; ++i) s += v[i];
     return s;
+  }
+  // Elements 0, 2, 4 ... and 1, 3, 5 ... of a followed by b.
+  static SY_INLINE void Deinterleave(Reg a, Reg b, Reg& even, Reg& odd) {
+    for (int i = 0; i < N; ++i) {
+      even[i] = 2 * i < N ? a[2 * i] : b[2 * i - N];
+      odd[i] = 2 * i < N ? a[2 * i + 1] : b[2 * i + 1 - N];
+    }
   }
 };
 

@@ -1,4 +1,4 @@
-// Test support: the tile shapes of the 512-bit level in portable vectors.
+// The tile shapes of the 512-bit level in portable vectors.
 #define SY_SIMD_PORTABLE 4
 #define SY_SIMD_WIDE_TILES
 #include "providers/cpu/math/gemm_core.inl"
