@@ -29,6 +29,10 @@ struct PassContext {
   NodeEvaluator evaluate;                         // may be empty
   // Provider passes: true if this node belongs to the partition that the pass may touch.
   std::function<bool(const Node&)> may_touch;     // empty: all
+  // Says of a node that a pass wants to create why it may not be; "": fine. Empty: no check.
+  Patch::NodeCheck refuse_node;
+  // Told after each patch, with the graph it changed.
+  std::function<void(const Graph&, const Patch::Result&)> on_applied;
   std::function<void(Severity, std::string_view)> log;  // empty: nowhere
   std::size_t max_fold_bytes = std::size_t{64} << 20;
   std::vector<std::pair<std::string, std::int64_t>> free_dimension_overrides_by_name;
@@ -66,7 +70,7 @@ struct PassResult {
   double milliseconds = 0;
 };
 
-// Runs passes of one stage over a graph and its bodies. Throws EngineError naming the pass when the
+// Runs passes over a graph and its bodies until none finds anything more. Throws EngineError naming the pass when the
 // verifier finds the graph broken afterwards.
 class SWITCHYARD_API PassPipeline {
  public:
@@ -74,7 +78,7 @@ class SWITCHYARD_API PassPipeline {
     std::vector<std::string> disabled;  // names
     Exactness admitted = Exactness::kRounding;
     std::int64_t stop_after = -1;       // patches over the whole session, -1: no limit
-    int max_sweeps = 10;
+    int max_sweeps = 10;  // how often each pass may look at what others changed
     bool verify_each_pass = false;
   };
 
@@ -88,12 +92,16 @@ class SWITCHYARD_API PassPipeline {
                               std::int64_t* patches_left) const;
 
  private:
+  void Sort();
   std::vector<const Pass*> order_;
   std::vector<std::shared_ptr<const Pass>> owned_;
 };
 
+class OpSchemaRegistry;
+
 // Throws InvalidGraph (loaded graphs) saying what is broken: dangling ids, wrong producer or
-// consumer lists, duplicate names, cycles, arity or types against the schemas.
-SWITCHYARD_API void VerifyGraph(const Graph& graph);
+// consumer lists, duplicate names, cycles, arity or types against the schemas (nullptr: the built-in
+// ones; operators without schema are not checked), bodies included.
+SWITCHYARD_API void VerifyGraph(const Graph& graph, const OpSchemaRegistry* schemas = nullptr);
 
 }  // namespace switchyard

@@ -38,18 +38,40 @@ class SWITCHYARD_API Patch {
                            int since_version = 0);
   Ref AddNode1(std::string_view op_type, std::string_view domain, std::initializer_list<Ref> inputs,
                Attributes attributes = {}, std::string_view name = "");
+  // Type and shape of a staged value for which inference finds none.
+  void SetInfo(Ref value, ValueInfo info);
+  // Stages copies of the nodes of `body`, which is a body of a node of this graph or that of a
+  // function, `inputs` in place of its inputs; answers what its outputs are. References to function
+  // attributes are looked up in `arguments`; without one there the attribute is left out. Names of
+  // nodes get `prefix` in front.
+  std::vector<Ref> Inline(const Graph& body, std::span<const Ref> inputs, std::string_view prefix,
+                          const Attributes* arguments = nullptr);
   void Remove(const Node& node);
   void SetInput(const Node& node, std::size_t slot, Ref value);
   void SetAttribute(const Node& node, Attribute attribute);
   void EraseAttribute(const Node& node, std::string_view name);
-  // All readers of `old` (graph outputs and bodies included) read `with` instead; a graph output
-  // keeps its name.
+  // All readers of `old` but the nodes staged here (graph outputs and bodies included) read `with`
+  // instead; a graph output keeps its name, if need be by an Identity.
   void ReplaceUses(NodeArg* old, Ref with);
 
   bool empty() const;
-  // Empty: applied. Otherwise why it was refused; the graph is unchanged then. Nodes left without a
-  // reader by the edit are removed if they have no side effect.
-  std::string Apply(Graph& graph, const InferenceRegistry& inference) &&;
+
+  struct Result {
+    std::string refused;             // empty: applied; otherwise why not
+    std::vector<NodeIndex> created;
+    std::vector<NodeIndex> removed;
+    std::vector<NodeIndex> touched;  // live nodes around the edit, the created ones included
+  };
+  // Says of a node about to be created why it may not be, "" if it may. Its types are known.
+  using NodeCheck = std::function<std::string(const Node&)>;
+  // The graph is unchanged when refused. Nodes left without a reader by the edit are removed.
+  Result Commit(Graph& graph, const InferenceRegistry& inference,
+                const NodeCheck& check = nullptr) &&;
+  std::string Apply(Graph& graph, const InferenceRegistry& inference) && {
+    return std::move(*this).Commit(graph, inference).refused;
+  }
+  // Existing nodes that the patch removes or edits directly.
+  std::vector<NodeIndex> edited_nodes() const;
 
  private:
   struct Impl;
