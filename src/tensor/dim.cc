@@ -25,13 +25,17 @@ class DimExpr {
 
 struct SymbolTable::Impl {
   std::vector<std::string> atoms;
+  std::vector<bool> atom_may_be_negative;
   std::unordered_map<std::string, int> atom_ids;
   std::unordered_map<std::string, std::unique_ptr<DimExpr>> expressions;
   int next_fresh = 0;
 
-  int Atom(const std::string& text) {
+  int Atom(const std::string& text, bool may_be_negative = false) {
     const auto [it, fresh] = atom_ids.try_emplace(text, static_cast<int>(atoms.size()));
-    if (fresh) atoms.push_back(text);
+    if (fresh) {
+      atoms.push_back(text);
+      atom_may_be_negative.push_back(may_be_negative);
+    }
     return it->second;
   }
   std::string Print(const DimExpr::Terms& terms) const;
@@ -86,10 +90,11 @@ std::optional<Terms> Multiply(const Terms& a, const Terms& b) {
 }
 
 Dim Opaque(Impl* table, const char* name, const Dim& a, const Dim& b) {
+  const bool may_be_negative = !IsNonNegative(a) || !IsNonNegative(b);
   std::string text = fmt::format("{}({},{})", name, a.ToString(), b.ToString());
   if (text.size() > kMaxText) return Dim();
   Terms terms;
-  terms[{table->Atom(text)}] = 1;
+  terms[{table->Atom(text, may_be_negative)}] = 1;
   return table->Intern(std::move(terms));
 }
 
@@ -230,10 +235,24 @@ Dim Modulo(const Dim& a, const Dim& b) {
   return Opaque(TableOf(a, b), "mod", a, b);
 }
 
+bool IsNonNegative(const Dim& d) {
+  if (d.is_value()) return d.value() >= 0;
+  if (!d.is_symbolic()) return false;
+  const std::vector<bool>& may_be_negative = d.expr()->table->atom_may_be_negative;
+  for (const auto& [monomial, coefficient] : d.expr()->terms) {
+    if (coefficient < 0) return false;
+    for (int atom : monomial) {
+      if (may_be_negative[static_cast<std::size_t>(atom)]) return false;
+    }
+  }
+  return true;
+}
+
 Dim Min(const Dim& a, const Dim& b) {
   if (a.is_unknown() || b.is_unknown()) return Dim();
   if (a.is_value() && b.is_value()) return Dim(std::min(a.value(), b.value()));
-  if (a == b) return a;
+  if (IsNonNegative(a - b)) return b;
+  if (IsNonNegative(b - a)) return a;
   const bool ordered = a.ToString() <= b.ToString();
   return Opaque(TableOf(a, b), "min", ordered ? a : b, ordered ? b : a);
 }
@@ -241,7 +260,8 @@ Dim Min(const Dim& a, const Dim& b) {
 Dim Max(const Dim& a, const Dim& b) {
   if (a.is_unknown() || b.is_unknown()) return Dim();
   if (a.is_value() && b.is_value()) return Dim(std::max(a.value(), b.value()));
-  if (a == b) return a;
+  if (IsNonNegative(a - b)) return a;
+  if (IsNonNegative(b - a)) return b;
   const bool ordered = a.ToString() <= b.ToString();
   return Opaque(TableOf(a, b), "max", ordered ? a : b, ordered ? b : a);
 }

@@ -52,6 +52,8 @@ SWITCHYARD_API Dim CeilDiv(const Dim& a, const Dim& b);
 SWITCHYARD_API Dim Modulo(const Dim& a, const Dim& b);
 SWITCHYARD_API Dim Min(const Dim& a, const Dim& b);
 SWITCHYARD_API Dim Max(const Dim& a, const Dim& b);
+// Provably >= 0: symbols stand for sizes.
+SWITCHYARD_API bool IsNonNegative(const Dim& d);
 // What two operands of a broadcast give in this dimension: unknown if it can't be told. Symbolic
 // against 1 is the symbol; symbolic against another value is that value; two numbers that do not
 // fit give unknown with *mismatch set.
