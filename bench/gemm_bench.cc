@@ -46,29 +46,29 @@ void RunGemm(benchmark::State& state, IsaLevel level, Case c) {
     for (std::int64_t i = 0; i < plan.chunks; ++i) ops.run_chunk(plan, args, i, work);
     benchmark::ClobberMemory();
   }
-  const double flops = 2.0 * static_cast<double>(c.m) * static_cast<double>(c.n) *
-                       static_cast<double>(c.k);
+  const double flops =
+      2.0 * static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k);
   ReportShare(state, level, flops);
-  state.counters["GB/s"] =
-      benchmark::Counter(static_cast<double>(c.n * c.k * 4) * static_cast<double>(state.iterations()) / 1e9,
-                         benchmark::Counter::kIsRate);
+  state.counters["GB/s"] = benchmark::Counter(
+      static_cast<double>(c.n * c.k * 4) * static_cast<double>(state.iterations()) / 1e9,
+      benchmark::Counter::kIsRate);
   state.counters["chunks"] = static_cast<double>(plan.chunks);
 }
 
 void RegisterAll() {
   const Case cases[] = {
-      {1024, 1024, 1024, MatrixForm::kPacked},   {384, 3072, 768, MatrixForm::kPacked},
-      {384, 768, 3072, MatrixForm::kPacked},     {196, 768, 768, MatrixForm::kPacked},
-      {128, 768, 768, MatrixForm::kPacked},      {1024, 1024, 1024, MatrixForm::kRowMajor},
+      {1024, 1024, 1024, MatrixForm::kPacked},     {384, 3072, 768, MatrixForm::kPacked},
+      {384, 768, 3072, MatrixForm::kPacked},       {196, 768, 768, MatrixForm::kPacked},
+      {128, 768, 768, MatrixForm::kPacked},        {1024, 1024, 1024, MatrixForm::kRowMajor},
       {1024, 1024, 1024, MatrixForm::kTransposed}, {128, 128, 64, MatrixForm::kTransposed},
-      {128, 64, 128, MatrixForm::kRowMajor},     {1, 4096, 4096, MatrixForm::kPacked},
-      {1, 4096, 4096, MatrixForm::kRowMajor},    {1, 4096, 4096, MatrixForm::kTransposed},
-      {4, 4096, 4096, MatrixForm::kPacked},      {4, 4096, 4096, MatrixForm::kRowMajor},
-      {4, 4096, 4096, MatrixForm::kTransposed},  {8, 4096, 4096, MatrixForm::kPacked},
+      {128, 64, 128, MatrixForm::kRowMajor},       {1, 4096, 4096, MatrixForm::kPacked},
+      {1, 4096, 4096, MatrixForm::kRowMajor},      {1, 4096, 4096, MatrixForm::kTransposed},
+      {4, 4096, 4096, MatrixForm::kPacked},        {4, 4096, 4096, MatrixForm::kRowMajor},
+      {4, 4096, 4096, MatrixForm::kTransposed},    {8, 4096, 4096, MatrixForm::kPacked},
       {8, 4096, 4096, MatrixForm::kRowMajor}};
   for (IsaLevel level : TestableLevels()) {
     for (const Case& c : cases) {
-      const char* form = c.b == MatrixForm::kPacked      ? "packed"
+      const char* form = c.b == MatrixForm::kPacked     ? "packed"
                          : c.b == MatrixForm::kRowMajor ? "rows"
                                                         : "transposed";
       const std::string name = std::string("sgemm/") + LevelName(level) + "/" +

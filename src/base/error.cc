@@ -6,11 +6,21 @@
 namespace switchyard {
 
 std::string_view ErrorCodeName(ErrorCode code) {
-  static constexpr std::array<std::string_view, 15> kNames = {
-      "Ok",           "Fail",           "InvalidArgument", "NoSuchFile",
-      "NoModel",      "EngineError",    "RuntimeException", "InvalidProtobuf",
-      "ModelLoaded",  "NotImplemented", "InvalidGraph",    "EPFail",
-      "ModelLoadCanceled", "ModelRequiresCompilation", "NotFound"};
+  static constexpr std::array<std::string_view, 15> kNames = {"Ok",
+                                                              "Fail",
+                                                              "InvalidArgument",
+                                                              "NoSuchFile",
+                                                              "NoModel",
+                                                              "EngineError",
+                                                              "RuntimeException",
+                                                              "InvalidProtobuf",
+                                                              "ModelLoaded",
+                                                              "NotImplemented",
+                                                              "InvalidGraph",
+                                                              "EPFail",
+                                                              "ModelLoadCanceled",
+                                                              "ModelRequiresCompilation",
+                                                              "NotFound"};
   const auto index = static_cast<std::size_t>(code);
   return index < kNames.size() ? kNames[index] : "Fail";
 }

@@ -1,6 +1,5 @@
 #include "switchyard/base/thread_team.h"
 
-
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -51,7 +50,7 @@ struct ThreadTeam::Shared {
   std::atomic<bool> stop{false};
   std::atomic<bool> spin{true};
   std::atomic<int> sleepers{0};
-  bool open = false;                        // guarded by mutex: the loop still takes workers
+  bool open = false;  // guarded by mutex: the loop still takes workers
   const Body* body = nullptr;
   std::exception_ptr error;
   std::mutex mutex;
@@ -106,14 +105,16 @@ void ThreadTeam::WorkerLoop(int index) {
     const int spins = s.spin.load(std::memory_order_relaxed) ? kSpins : 0;
     bool fresh = false;
     for (int i = 0; i < spins && !fresh; ++i) {
-      fresh = s.epoch.load(std::memory_order_acquire) != seen || s.stop.load(std::memory_order_relaxed);
+      fresh =
+          s.epoch.load(std::memory_order_acquire) != seen || s.stop.load(std::memory_order_relaxed);
       if (!fresh) Pause();
     }
     {
       std::unique_lock lock(s.mutex);
       if (!fresh) {
         s.sleepers.fetch_add(1);
-        s.wake.wait(lock, [&] { return s.epoch.load(std::memory_order_acquire) != seen || s.stop.load(); });
+        s.wake.wait(
+            lock, [&] { return s.epoch.load(std::memory_order_acquire) != seen || s.stop.load(); });
         s.sleepers.fetch_sub(1);
       }
       if (s.stop.load()) return;

@@ -80,7 +80,8 @@ std::string Key(std::string_view domain, std::string_view op_type) {
   return key;
 }
 
-bool TypesOverlap(const std::map<std::size_t, TypeSet>& a, const std::map<std::size_t, TypeSet>& b) {
+bool TypesOverlap(const std::map<std::size_t, TypeSet>& a,
+                  const std::map<std::size_t, TypeSet>& b) {
   for (const auto& [i, types] : a) {
     const auto other = b.find(i);
     if (other != b.end() && (types.bits() & other->second.bits()) == 0) return false;
@@ -89,10 +90,12 @@ bool TypesOverlap(const std::map<std::size_t, TypeSet>& a, const std::map<std::s
 }
 
 bool Overlap(const KernelCreateInfo& a, const KernelCreateInfo& b) {
-  const auto last = [](const KernelCreateInfo& k) { return k.last_version == 0 ? 1 << 30 : k.last_version; };
+  const auto last = [](const KernelCreateInfo& k) {
+    return k.last_version == 0 ? 1 << 30 : k.last_version;
+  };
   return a.first_version <= last(b) && b.first_version <= last(a) &&
-         TypesOverlap(a.input_types, b.input_types) && TypesOverlap(a.output_types, b.output_types) &&
-         !a.accepts && !b.accepts;
+         TypesOverlap(a.input_types, b.input_types) &&
+         TypesOverlap(a.output_types, b.output_types) && !a.accepts && !b.accepts;
 }
 
 std::string WrongTypes(const char* what, const std::map<std::size_t, TypeSet>& wanted,
@@ -113,10 +116,13 @@ std::string WhyNot(const KernelCreateInfo& info, const Node& node) {
   const int version = node.SinceVersion();
   if (version < info.first_version || (info.last_version != 0 && version > info.last_version)) {
     return fmt::format("kernel for opset {}..{}, the node is opset {}", info.first_version,
-                       info.last_version == 0 ? "newest" : std::to_string(info.last_version), version);
+                       info.last_version == 0 ? "newest" : std::to_string(info.last_version),
+                       version);
   }
-  if (std::string text = WrongTypes("input", info.input_types, node.inputs()); !text.empty()) return text;
-  if (std::string text = WrongTypes("output", info.output_types, node.outputs()); !text.empty()) return text;
+  if (std::string text = WrongTypes("input", info.input_types, node.inputs()); !text.empty())
+    return text;
+  if (std::string text = WrongTypes("output", info.output_types, node.outputs()); !text.empty())
+    return text;
   for (std::size_t i = 0; i < node.inputs().size() && i < 64; ++i) {
     const NodeArg* input = node.inputs()[i];
     if (((info.constant_inputs >> i) & 1) != 0 && input != nullptr && !input->is_constant()) {

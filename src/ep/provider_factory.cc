@@ -11,7 +11,8 @@
 namespace switchyard {
 
 std::string_view AbiStamp() {
-  static const std::string stamp = fmt::format("switchyard {} c++abi {}", Version(), __GXX_ABI_VERSION);
+  static const std::string stamp =
+      fmt::format("switchyard {} c++abi {}", Version(), __GXX_ABI_VERSION);
   return stamp;
 }
 
@@ -32,7 +33,8 @@ std::string ProviderCatalog::LoadLibrary(const std::string& path) {
   }
   // Never closed: objects made by the module may outlive every catalog.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) Throw(ErrorCode::kFail, "provider library can't be loaded: {}", dlerror());
+  if (library == nullptr)
+    Throw(ErrorCode::kFail, "provider library can't be loaded: {}", dlerror());
   const auto entry = reinterpret_cast<ProviderEntryFn>(dlsym(library, kProviderEntryName));
   if (entry == nullptr) {
     Throw(ErrorCode::kFail, "'{}' is not a provider library: it does not export {}", path,

@@ -13,10 +13,9 @@ const T* Get(const Attributes& attributes, std::string_view name, const char* ex
   const Attribute* attribute = attributes.Find(name);
   if (attribute == nullptr) return nullptr;
   if (const T* value = std::get_if<T>(&attribute->value)) return value;
-  throw Error(ErrorCode::kInvalidGraph, "attribute '" + std::string(name) + "' is not of type " +
-                                            expected + " (type code " +
-                                            std::to_string(static_cast<int>(attribute->type())) +
-                                            ")");
+  throw Error(ErrorCode::kInvalidGraph,
+              "attribute '" + std::string(name) + "' is not of type " + expected + " (type code " +
+                  std::to_string(static_cast<int>(attribute->type())) + ")");
 }
 
 // An empty list has no type of its own in some files: floats and ints are then the same.
@@ -44,10 +43,10 @@ std::span<const T> GetList(const Attributes& attributes, std::string_view name,
 
 AttributeType Attribute::type() const {
   static constexpr AttributeType kByIndex[] = {
-      AttributeType::kUndefined, AttributeType::kFloat,   AttributeType::kInt,
-      AttributeType::kString,    AttributeType::kTensor,  AttributeType::kGraph,
-      AttributeType::kFloats,    AttributeType::kInts,    AttributeType::kStrings,
-      AttributeType::kTensors,   AttributeType::kGraphs,  AttributeType::kTypeProto,
+      AttributeType::kUndefined, AttributeType::kFloat,  AttributeType::kInt,
+      AttributeType::kString,    AttributeType::kTensor, AttributeType::kGraph,
+      AttributeType::kFloats,    AttributeType::kInts,   AttributeType::kStrings,
+      AttributeType::kTensors,   AttributeType::kGraphs, AttributeType::kTypeProto,
       AttributeType::kTypeProtos};
   if (const auto* reference = std::get_if<AttributeReference>(&value)) return reference->type;
   return kByIndex[value.index()];

@@ -24,16 +24,26 @@ bool Append(const Tensor& tensor, InlineVector<Dim, 8>* out) {
 bool FollowedInts(const Tensor& tensor, InlineVector<Dim, 8>* out) {
   if (tensor.size() > static_cast<std::int64_t>(ValueInfo::kMaxFollowed)) return false;
   switch (tensor.type()) {
-    case DataType::kInt64: return Append<std::int64_t>(tensor, out);
-    case DataType::kInt32: return Append<std::int32_t>(tensor, out);
-    case DataType::kInt16: return Append<std::int16_t>(tensor, out);
-    case DataType::kInt8: return Append<std::int8_t>(tensor, out);
-    case DataType::kUint64: return Append<std::uint64_t>(tensor, out);
-    case DataType::kUint32: return Append<std::uint32_t>(tensor, out);
-    case DataType::kUint16: return Append<std::uint16_t>(tensor, out);
-    case DataType::kUint8: return Append<std::uint8_t>(tensor, out);
-    case DataType::kBool: return Append<bool>(tensor, out);
-    default: return false;
+    case DataType::kInt64:
+      return Append<std::int64_t>(tensor, out);
+    case DataType::kInt32:
+      return Append<std::int32_t>(tensor, out);
+    case DataType::kInt16:
+      return Append<std::int16_t>(tensor, out);
+    case DataType::kInt8:
+      return Append<std::int8_t>(tensor, out);
+    case DataType::kUint64:
+      return Append<std::uint64_t>(tensor, out);
+    case DataType::kUint32:
+      return Append<std::uint32_t>(tensor, out);
+    case DataType::kUint16:
+      return Append<std::uint16_t>(tensor, out);
+    case DataType::kUint8:
+      return Append<std::uint8_t>(tensor, out);
+    case DataType::kBool:
+      return Append<bool>(tensor, out);
+    default:
+      return false;
   }
 }
 

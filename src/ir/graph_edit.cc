@@ -65,9 +65,9 @@ NodeArg* Graph::Capture(std::string_view outer_name) {
 
 void Graph::SetConstant(NodeArg* value, ConstantPtr constant) {
   if (constant != nullptr && value->producer_ != kNoNode) {
-    throw Error(ErrorCode::kInvalidGraph,
-                "'" + value->name_ + "' is both a constant and the output of " +
-                    nodes_[value->producer_]->Describe());
+    throw Error(ErrorCode::kInvalidGraph, "'" + value->name_ +
+                                              "' is both a constant and the output of " +
+                                              nodes_[value->producer_]->Describe());
   }
   value->constant_ = std::move(constant);
   if (value->constant_ == nullptr) return;
@@ -193,8 +193,8 @@ void Graph::SetInfo(NodeArg* value, ValueInfo info) {
 void Graph::RenameValue(NodeArg* value, std::string name) {
   if (value->name_ == name) return;
   if (by_name_.contains(name)) {
-    throw Error(ErrorCode::kInvalidGraph, "'" + value->name_ + "' can't be renamed: the name '" +
-                                              name + "' is taken");
+    throw Error(ErrorCode::kInvalidGraph,
+                "'" + value->name_ + "' can't be renamed: the name '" + name + "' is taken");
   }
   const std::string old_name = value->name_;
   by_name_.erase(old_name);

@@ -128,9 +128,8 @@ TEST(Graph, HandlesLongChainsInLinearTime) {
   graph.MarkOutput(at);
   EXPECT_EQ(graph.TopologicalOrder().size(), 20000u);
   InferenceRegistry registry;
-  registry.Register("Add", [](InferenceContext& context) {
-    context.SetType(0, context.input_type(0));
-  });
+  registry.Register("Add",
+                    [](InferenceContext& context) { context.SetType(0, context.input_type(0)); });
   InferGraph(graph, registry);
   EXPECT_EQ(at->type().shape, Shape({2}));
   auto copy = graph.Clone();

@@ -29,8 +29,7 @@ GraphViewer::GraphViewer(const Graph& graph, std::span<const NodeIndex> nodes)
     : graph_(graph), is_subset_(true), member_(graph.node_limit()) {
   for (NodeIndex index : nodes) {
     if (graph.node(index) == nullptr) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "the graph has no node " + std::to_string(index));
+      throw Error(ErrorCode::kInvalidArgument, "the graph has no node " + std::to_string(index));
     }
     member_[index] = true;
   }
@@ -70,9 +69,9 @@ void GraphViewer::CollectBorder() {
     for (const NodeArg* value : graph_.node(index)->outputs()) {
       if (value == nullptr) continue;
       const auto users = value->consumers();
-      const bool leaves = graph_.is_output(value) ||
-                          std::any_of(users.begin(), users.end(),
-                                      [&](NodeIndex user) { return !member_[user]; });
+      const bool leaves =
+          graph_.is_output(value) ||
+          std::any_of(users.begin(), users.end(), [&](NodeIndex user) { return !member_[user]; });
       if (leaves) outputs_.push_back(value);
     }
   }
@@ -95,10 +94,11 @@ const std::map<std::string, int>& GraphViewer::DomainToVersionMap() const {
   return graph_.context().opset_imports;
 }
 
-// The level of a node is the largest number of times that a path leading to it crosses the border of
-// the set: even for members (and for nodes with no member before them), odd for the others. The
-// members of one level form a group: edges never go to a lower level, and a path between two members
-// of a level stays inside. A path that crosses 2k times needs k + 1 groups, so none has fewer.
+// The level of a node is the largest number of times that a path leading to it crosses the border
+// of the set: even for members (and for nodes with no member before them), odd for the others. The
+// members of one level form a group: edges never go to a lower level, and a path between two
+// members of a level stays inside. A path that crosses 2k times needs k + 1 groups, so none has
+// fewer.
 std::vector<std::vector<NodeIndex>> GraphViewer::ConvexGroups(
     std::span<const NodeIndex> nodes) const {
   std::vector<bool> chosen(graph_.node_limit());

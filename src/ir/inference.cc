@@ -63,13 +63,20 @@ bool InferenceContext::ReadFloats(std::size_t i, InlineVector<double, 8>* out) {
   if (tensor == nullptr) return false;
   out->clear();
   switch (tensor->type()) {
-    case DataType::kFloat: AppendFloats<float>(*tensor, out); return true;
-    case DataType::kFloat16: AppendFloats<Float16>(*tensor, out); return true;
-    case DataType::kBFloat16: AppendFloats<BFloat16>(*tensor, out); return true;
+    case DataType::kFloat:
+      AppendFloats<float>(*tensor, out);
+      return true;
+    case DataType::kFloat16:
+      AppendFloats<Float16>(*tensor, out);
+      return true;
+    case DataType::kBFloat16:
+      AppendFloats<BFloat16>(*tensor, out);
+      return true;
     case DataType::kDouble:
       for (double element : tensor->values<double>()) out->push_back(element);
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -216,9 +223,9 @@ class Inference {
       NodeArg* input = body.inputs()[i];
       if (!inputs[i].type.known()) continue;
       if (input->type().known() && !KindsFit(inputs[i].type, input->type())) {
-        throw Error(ErrorCode::kInvalidGraph,
-                    "the body's input '" + input->Name() + "' is declared as " +
-                        input->type().ToString() + " and gets " + inputs[i].type.ToString());
+        throw Error(ErrorCode::kInvalidGraph, "the body's input '" + input->Name() +
+                                                  "' is declared as " + input->type().ToString() +
+                                                  " and gets " + inputs[i].type.ToString());
       }
       body.SetInfo(input, inputs[i]);
     }
@@ -244,8 +251,8 @@ class Inference {
     }
   }
 
-  // Sizes that only the run will tell get a symbol of their own, so that shape arithmetic can follow
-  // them. Not in bodies, where a size may differ from one iteration to the next.
+  // Sizes that only the run will tell get a symbol of their own, so that shape arithmetic can
+  // follow them. Not in bodies, where a size may differ from one iteration to the next.
   static void NameUnknownDims(Graph& graph, NodeArg* value) {
     if (graph.parent() != nullptr || !value->type().is_tensor() || !value->type().shape.ranked()) {
       return;
@@ -268,8 +275,7 @@ class Inference {
   static bool KindsFit(const ValueType& a, const ValueType& b) {
     if (a.SameAs(b) || !a.known() || !b.known()) return true;
     if (a.kind != b.kind) return false;
-    if (a.is_tensor() &&
-        (a.elem == DataType::kUndefined || b.elem == DataType::kUndefined)) {
+    if (a.is_tensor() && (a.elem == DataType::kUndefined || b.elem == DataType::kUndefined)) {
       return true;
     }
     return a.element && b.element && KindsFit(*a.element, *b.element);

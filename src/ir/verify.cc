@@ -44,7 +44,8 @@ class Verifier {
   static void CheckDefined(const NodeArg& value, const std::string& who) {
     if (value.producer() == kNoNode && !value.is_input() && !value.is_captured() &&
         value.constant() == nullptr) {
-      Broken(who + " '" + value.Name() + "' is not defined: it is no input, no constant, and no "
+      Broken(who + " '" + value.Name() +
+             "' is not defined: it is no input, no constant, and no "
              "node makes it");
     }
   }
@@ -85,9 +86,8 @@ class Verifier {
         const NodeArg* inner = body->value(id);
         if (inner == nullptr || !inner->is_captured()) continue;
         const auto implicit = node.implicit_inputs();
-        if (std::none_of(implicit.begin(), implicit.end(), [&](const NodeArg* outer) {
-              return outer->Name() == inner->Name();
-            })) {
+        if (std::none_of(implicit.begin(), implicit.end(),
+                         [&](const NodeArg* outer) { return outer->Name() == inner->Name(); })) {
           Broken(node.Describe() + ": the body '" + name + "' captures '" + inner->Name() +
                  "', which is not among the implicit inputs");
         }

@@ -54,8 +54,8 @@ class Preparation final : public PrepareContext {
   }
   std::span<const std::int64_t> output_dims(std::size_t i, bool* known) const override {
     const PlanValueId id = i < step_.num_outputs ? plan_.arguments[step_.outputs + i] : kAbsent;
-    const bool is_known = id != kAbsent && frame_.infos[id].type.shape.is_concrete() &&
-                          frame_.values[id].is_tensor();
+    const bool is_known =
+        id != kAbsent && frame_.infos[id].type.shape.is_concrete() && frame_.values[id].is_tensor();
     if (known != nullptr) *known = is_known;
     return is_known ? frame_.values[id].tensor().dims() : std::span<const std::int64_t>();
   }
@@ -78,8 +78,14 @@ class SegmentBinder {
  public:
   SegmentBinder(const BindEnvironment& env, RunState& state, Frame& frame, std::int32_t block,
                 std::size_t ordinal, std::uint32_t first_item)
-      : env_(env), plan_(env.plan), state_(state), frame_(frame), block_id_(block),
-        block_(plan_.blocks[static_cast<std::size_t>(block)]), ordinal_(ordinal), first_item_(first_item),
+      : env_(env),
+        plan_(env.plan),
+        state_(state),
+        frame_(frame),
+        block_id_(block),
+        block_(plan_.blocks[static_cast<std::size_t>(block)]),
+        ordinal_(ordinal),
+        first_item_(first_item),
         seg_(frame.blocks[static_cast<std::size_t>(block)].segments[ordinal]) {}
 
   void Run() {
@@ -140,8 +146,8 @@ class SegmentBinder {
     }
   }
 
-  std::uint64_t Infer(const Node& node, InferenceFn infer, std::uint32_t inputs, std::uint32_t num_inputs,
-                      std::uint32_t num_outputs) {
+  std::uint64_t Infer(const Node& node, InferenceFn infer, std::uint32_t inputs,
+                      std::uint32_t num_inputs, std::uint32_t num_outputs) {
     GatherInputs(inputs, num_inputs);
     for (std::uint32_t i = 0; i < num_outputs; ++i) {
       state_.inferred[i].type = ValueType();
@@ -161,10 +167,12 @@ class SegmentBinder {
       if (id == kAbsent) continue;
       const ValueInfo& found = state_.inferred[i];
       const bool all = found.has_value && found.type.shape.is_concrete() &&
-                       std::all_of(found.value.begin(), found.value.end(), [](const Dim& d) { return d.is_value(); });
+                       std::all_of(found.value.begin(), found.value.end(),
+                                   [](const Dim& d) { return d.is_value(); });
       if (!all) {
-        Throw(ErrorCode::kRuntimeException, "{}: '{}' can't be computed from the shapes of this run",
-              node.node->Describe(), plan_.values[id].arg->Name());
+        Throw(ErrorCode::kRuntimeException,
+              "{}: '{}' can't be computed from the shapes of this run", node.node->Describe(),
+              plan_.values[id].arg->Name());
       }
       frame_.infos[id].type.shape = found.type.shape;
       frame_.infos[id].has_value = true;
@@ -183,7 +191,8 @@ class SegmentBinder {
     } else if (step.kind != StepKind::kKernel || step.infer == nullptr) {
       known = false;
     } else if (!step.is_static) {
-      const std::uint64_t reads = Infer(*step.node, step.infer, step.inputs, step.num_inputs, step.num_outputs);
+      const std::uint64_t reads =
+          Infer(*step.node, step.infer, step.inputs, step.num_inputs, step.num_outputs);
       known = StoreShapes(step);
       if (!known && end_ > first_item_ && WaitsForContents(step, reads)) {
         closed_ = true;
@@ -227,7 +236,8 @@ class SegmentBinder {
     for (std::uint32_t i = 0; i < step.num_inputs && i < 64; ++i) {
       const PlanValueId id = plan_.arguments[step.inputs + i];
       if (((reads >> i) & 1) == 0 || id == kAbsent) continue;
-      if (plan_.values[id].space == kHostSpace && !Available(id) && !frame_.infos[id].has_value) return true;
+      if (plan_.values[id].space == kHostSpace && !Available(id) && !frame_.infos[id].has_value)
+        return true;
     }
     return false;
   }
@@ -256,9 +266,11 @@ class SegmentBinder {
       OrtValue& held = frame_.values[id];
       if (!held.is_tensor()) held = OrtValue(Tensor());
       Dims dims = frame_.infos[id].type.shape.concrete();
-      held.tensor().Rebind(value.arg->type().elem, dims, held.tensor().raw_mutable(), env_.spaces.device(value.space));
+      held.tensor().Rebind(value.arg->type().elem, dims, held.tensor().raw_mutable(),
+                           env_.spaces.device(value.space));
       if (!OwnsPlannedMemory(plan_, value)) continue;
-      seg_.placed.push_back({id, Ask(held.tensor().bytes(), now, LastUse(value, now), value.space)});
+      seg_.placed.push_back(
+          {id, Ask(held.tensor().bytes(), now, LastUse(value, now), value.space)});
     }
   }
 
@@ -290,8 +302,8 @@ class SegmentBinder {
     std::vector<SegmentArena>& arenas = state_.arenas[static_cast<std::size_t>(block_id_)];
     if (arenas.size() <= ordinal_) arenas.resize(ordinal_ + 1);
     SegmentArena& arena = arenas[ordinal_];
-    const bool same = arena.version != 0 && arena.first_item == first_item_ && arena.end_item == end_ &&
-                      arena.capacity.size() == state_.requests.size();
+    const bool same = arena.version != 0 && arena.first_item == first_item_ &&
+                      arena.end_item == end_ && arena.capacity.size() == state_.requests.size();
     bool covered = same;
     for (std::size_t i = 0; covered && i < state_.requests.size(); ++i) {
       covered = state_.requests[i].bytes <= arena.capacity[i];
@@ -338,7 +350,8 @@ class SegmentBinder {
     chunk.storage = StoragePtr(block, [allocator](void* p) { allocator->Free(p); });
     chunk.bytes = layout.total;
     std::uint64_t seen = env_.counters.arena_bytes.load();
-    while (layout.total > seen && !env_.counters.arena_bytes.compare_exchange_weak(seen, layout.total)) {
+    while (layout.total > seen &&
+           !env_.counters.arena_bytes.compare_exchange_weak(seen, layout.total)) {
     }
   }
 
@@ -377,12 +390,14 @@ std::unique_ptr<Frame> MakeFrame(const Plan& plan, const AllocatorPtr& host) {
     info.type = value.arg->type();
     if (value.is_constant) {
       info = value.arg->info();
-      if (const ConstantPtr& constant = value.arg->constant()) info.type.shape = Shape(constant->dims());
+      if (const ConstantPtr& constant = value.arg->constant())
+        info.type.shape = Shape(constant->dims());
     } else if (!value.is_static) {
       info.type.shape = Shape();
     } else if (value.is_tensor) {
       frame->values[v] = OrtValue(Tensor());
-      frame->values[v].tensor().Rebind(info.type.elem, info.type.shape.concrete(), nullptr, OrtDevice());
+      frame->values[v].tensor().Rebind(info.type.elem, info.type.shape.concrete(), nullptr,
+                                       OrtDevice());
     }
     info.tensor = nullptr;
   }
@@ -391,7 +406,8 @@ std::unique_ptr<Frame> MakeFrame(const Plan& plan, const AllocatorPtr& host) {
     if (plan.values[id].space == kHostSpace) frame->infos[id].tensor = &frame->values[id].tensor();
   }
   frame->arguments.reserve(plan.arguments.size());
-  for (PlanValueId id : plan.arguments) frame->arguments.push_back(id == kAbsent ? nullptr : &frame->values[id]);
+  for (PlanValueId id : plan.arguments)
+    frame->arguments.push_back(id == kAbsent ? nullptr : &frame->values[id]);
   return frame;
 }
 
@@ -419,7 +435,8 @@ void StartBlock(const BindEnvironment& env, RunState& state, Frame& frame, std::
   }
   binding.used = 0;
   binding.version = ++state.clock;
-  binding.parent_version = block.parent < 0 ? 0 : frame.blocks[static_cast<std::size_t>(block.parent)].version;
+  binding.parent_version =
+      block.parent < 0 ? 0 : frame.blocks[static_cast<std::size_t>(block.parent)].version;
 }
 
 void BindSegment(const BindEnvironment& env, RunState& state, Frame& frame, std::int32_t block_id,
@@ -438,7 +455,8 @@ void BindSegment(const BindEnvironment& env, RunState& state, Frame& frame, std:
       if (id == kAbsent) continue;
       ValueInfo& info = frame.infos[id];
       const OrtValue& value = frame.values[id];
-      seg.entry.push_back(value.is_tensor() ? static_cast<std::int64_t>(value.tensor().rank()) : -1);
+      seg.entry.push_back(value.is_tensor() ? static_cast<std::int64_t>(value.tensor().rank())
+                                            : -1);
       if (!value.is_tensor()) continue;
       info.type.shape = Shape(value.tensor().dims());
       info.has_value = false;
@@ -459,7 +477,9 @@ bool SegmentHolds(const Plan& plan, const Frame& frame, std::int32_t block_id, s
   for (const SegmentBinding::Read& read : seg.reads) {
     const OrtValue& value = frame.values[read.value];
     if (!value.is_tensor() || value.tensor().bytes() != read.bytes.size()) return false;
-    if (!read.bytes.empty() && std::memcmp(value.tensor().raw(), read.bytes.data(), read.bytes.size()) != 0) return false;
+    if (!read.bytes.empty() &&
+        std::memcmp(value.tensor().raw(), read.bytes.data(), read.bytes.size()) != 0)
+      return false;
   }
   if (first_item == 0) return true;
   const Block& block = plan.blocks[static_cast<std::size_t>(block_id)];
@@ -470,10 +490,13 @@ bool SegmentHolds(const Plan& plan, const Frame& frame, std::int32_t block_id, s
     const PlanValueId id = plan.arguments[step.outputs + i];
     if (id == kAbsent) continue;
     const OrtValue& value = frame.values[id];
-    const std::int64_t rank = value.is_tensor() ? static_cast<std::int64_t>(value.tensor().rank()) : -1;
+    const std::int64_t rank =
+        value.is_tensor() ? static_cast<std::int64_t>(value.tensor().rank()) : -1;
     if (at >= seg.entry.size() || seg.entry[at++] != rank) return false;
     for (std::int64_t d = 0; d < rank; ++d) {
-      if (at >= seg.entry.size() || seg.entry[at++] != value.tensor().dim(static_cast<std::size_t>(d))) return false;
+      if (at >= seg.entry.size() ||
+          seg.entry[at++] != value.tensor().dim(static_cast<std::size_t>(d)))
+        return false;
     }
   }
   return at == seg.entry.size();
@@ -491,7 +514,8 @@ void PlaceSegment(const Plan& plan, const MemorySpaces& spaces, RunState& state,
   for (const SegmentBinding::Placed& placed : seg.placed) {
     const int space = plan.values[placed.value].space;
     Tensor& tensor = frame.values[placed.value].tensor();
-    tensor.Rebind(tensor.type(), tensor.dims(), address(space, placed.request), spaces.device(space));
+    tensor.Rebind(tensor.type(), tensor.dims(), address(space, placed.request),
+                  spaces.device(space));
   }
   for (const SegmentBinding::Scratch& scratch : seg.scratch) {
     frame.scratch[scratch.step] = address(kHostSpace, scratch.request);

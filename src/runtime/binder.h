@@ -17,7 +17,8 @@ struct BindEnvironment {
 std::unique_ptr<Frame> MakeFrame(const Plan& plan, const AllocatorPtr& host);
 
 // Dims of the block's inputs as they are in the frame, for comparison.
-void BlockKey(const Plan& plan, const Frame& frame, const Block& block, std::vector<std::int64_t>* key);
+void BlockKey(const Plan& plan, const Frame& frame, const Block& block,
+              std::vector<std::int64_t>* key);
 
 // The inputs of a block have other shapes than before: forget its segments.
 void StartBlock(const BindEnvironment& env, RunState& state, Frame& frame, std::int32_t block);

@@ -46,7 +46,8 @@ void ConstantStore::PackAll(ThreadTeam& team) {
     block.data = static_cast<std::byte*>(memory);
     bytes_ += block.form.bytes;
     const Tensor& dense = block.constant->tensor();
-    const std::int64_t chunks = std::min<std::int64_t>(std::max<std::int64_t>(block.form.parts, 1), 64);
+    const std::int64_t chunks =
+        std::min<std::int64_t>(std::max<std::int64_t>(block.form.parts, 1), 64);
     const std::int64_t parts = std::max<std::int64_t>(block.form.parts, 1);
     team.ParallelFor(chunks, [&](std::int64_t chunk, int) {
       block.form.pack(dense, parts * chunk / chunks, parts * (chunk + 1) / chunks, block.data);

@@ -33,7 +33,8 @@ class StateSink final : public OutputSink {
   Tensor Place(DataType type, std::span<const std::int64_t> dims, int space) override {
     SY_CHECK(space == space_);
     GrowingBuffer& buffer = buffers_[parity_];
-    buffer.Reserve(std::max<std::size_t>(BytesOf(type, ElementCount(dims)), 1), spaces_.allocator(space_), 0);
+    buffer.Reserve(std::max<std::size_t>(BytesOf(type, ElementCount(dims)), 1),
+                   spaces_.allocator(space_), 0);
     return Tensor(type, dims, buffer.data(), spaces_.device(space_), buffer.storage);
   }
   int wanted_space() const override { return space_; }
@@ -63,11 +64,13 @@ class ScanSink final : public OutputSink {
     const Tensor& tensor = value.tensor();
     if (tensor.type() == DataType::kString) {
       Begin(tensor.type(), tensor.dims());
-      strings_.insert(strings_.end(), tensor.data<std::string>(), tensor.data<std::string>() + tensor.size());
+      strings_.insert(strings_.end(), tensor.data<std::string>(),
+                      tensor.data<std::string>() + tensor.size());
     } else {
-      const bool in_place = started_ && buffer_.data() != nullptr &&
-                            tensor.raw() == buffer_.data() + slice_bytes_ * static_cast<std::size_t>(count_) &&
-                            std::equal(dims_.begin(), dims_.end(), tensor.dims().begin(), tensor.dims().end());
+      const bool in_place =
+          started_ && buffer_.data() != nullptr &&
+          tensor.raw() == buffer_.data() + slice_bytes_ * static_cast<std::size_t>(count_) &&
+          std::equal(dims_.begin(), dims_.end(), tensor.dims().begin(), tensor.dims().end());
       if (!in_place) {
         Tensor slice = Place(tensor.type(), tensor.dims(), kHostSpace);
         if (tensor.size() != 0) std::memcpy(slice.raw_mutable(), tensor.raw(), tensor.bytes());
@@ -101,12 +104,15 @@ class ScanSink final : public OutputSink {
       type_ = type;
       dims_ = Dims(dims);
       slice_bytes_ = type == DataType::kString ? 0 : BytesOf(type, ElementCount(dims));
-      if (IsPacked(type)) Throw(ErrorCode::kNotImplemented, "scan output '{}' of packed type {}", value_.Name(), DataTypeName(type));
+      if (IsPacked(type))
+        Throw(ErrorCode::kNotImplemented, "scan output '{}' of packed type {}", value_.Name(),
+              DataTypeName(type));
       return;
     }
     if (!std::equal(dims_.begin(), dims_.end(), dims.begin(), dims.end())) {
-      Throw(ErrorCode::kInvalidArgument, "scan output '{}' has shape {} in iteration {}, it was {} before",
-            value_.Name(), DimsToString(dims), count_, DimsToString(dims_));
+      Throw(ErrorCode::kInvalidArgument,
+            "scan output '{}' has shape {} in iteration {}, it was {} before", value_.Name(),
+            DimsToString(dims), count_, DimsToString(dims_));
     }
   }
   AllocatorPtr host_;
@@ -137,21 +143,23 @@ class ScratchSink final : public OutputSink {
 template <typename T>
 T ReadScalar(const OrtValue& value, const Step& step, const char* what) {
   if (!value.is_tensor() || value.tensor().size() != 1) {
-    Throw(ErrorCode::kInvalidArgument, "{}: {} must hold one element, it is {}", step.node->Describe(), what,
-          value.is_tensor() ? value.tensor().Describe() : "no tensor");
+    Throw(ErrorCode::kInvalidArgument, "{}: {} must hold one element, it is {}",
+          step.node->Describe(), what, value.is_tensor() ? value.tensor().Describe() : "no tensor");
   }
   return *value.tensor().data<T>();
 }
 
 // Copies the slices [index] of `axis` (dims without it) between a stack and a dense block.
-void CopySlice(const Tensor& stack, std::size_t axis, std::int64_t index, std::byte* dense, bool to_dense) {
+void CopySlice(const Tensor& stack, std::size_t axis, std::int64_t index, std::byte* dense,
+               bool to_dense) {
   const auto dims = stack.dims();
   std::size_t outer = 1, inner = static_cast<std::size_t>(BitsOf(stack.type())) / 8;
   for (std::size_t i = 0; i < axis; ++i) outer *= static_cast<std::size_t>(dims[i]);
   for (std::size_t i = axis + 1; i < dims.size(); ++i) inner *= static_cast<std::size_t>(dims[i]);
   auto* base = static_cast<std::byte*>(const_cast<void*>(stack.raw()));
   for (std::size_t o = 0; o < outer; ++o) {
-    std::byte* at = base + (o * static_cast<std::size_t>(dims[axis]) + static_cast<std::size_t>(index)) * inner;
+    std::byte* at =
+        base + (o * static_cast<std::size_t>(dims[axis]) + static_cast<std::size_t>(index)) * inner;
     std::memcpy(to_dense ? dense + o * inner : at, to_dense ? at : dense + o * inner, inner);
   }
 }
@@ -177,15 +185,19 @@ void Executor::RunLoop(const Step& step) {
   const AllocatorPtr& host = setup_.spaces.allocator(kHostSpace);
   const std::size_t states = step.num_inputs < 2 ? 0 : step.num_inputs - 2;
   if (body.inputs.size() != states + 2 || body.outputs.size() < states + 1) {
-    Throw(ErrorCode::kInvalidGraph, "{}: its body has {} inputs and {} outputs, {} loop-carried values need {} and at least {}",
-          step.node->Describe(), body.inputs.size(), body.outputs.size(), states, states + 2, states + 1);
+    Throw(
+        ErrorCode::kInvalidGraph,
+        "{}: its body has {} inputs and {} outputs, {} loop-carried values need {} and at least {}",
+        step.node->Describe(), body.inputs.size(), body.outputs.size(), states, states + 2,
+        states + 1);
   }
   std::int64_t trips = INT64_MAX;
   if (step.num_inputs > 0 && HasArgument(step.inputs) && Argument(step.inputs).has_value()) {
     trips = ReadScalar<std::int64_t>(Argument(step.inputs), step, "the trip count");
   }
   bool go_on = true;
-  if (step.num_inputs > 1 && HasArgument(step.inputs + 1) && Argument(step.inputs + 1).has_value()) {
+  if (step.num_inputs > 1 && HasArgument(step.inputs + 1) &&
+      Argument(step.inputs + 1).has_value()) {
     go_on = ReadScalar<bool>(Argument(step.inputs + 1), step, "the condition");
   }
   ScratchSink condition_sink(host);
@@ -205,7 +217,8 @@ void Executor::RunLoop(const Step& step) {
 
   std::vector<OrtValue> carried(states);
   for (std::size_t i = 0; i < states; ++i) {
-    if (HasArgument(step.inputs + 2 + static_cast<std::uint32_t>(i))) carried[i] = Argument(step.inputs + 2 + static_cast<std::uint32_t>(i));
+    if (HasArgument(step.inputs + 2 + static_cast<std::uint32_t>(i)))
+      carried[i] = Argument(step.inputs + 2 + static_cast<std::uint32_t>(i));
   }
   const auto scalar_dims = [&](std::size_t input) {
     const Shape& shape = setup_.plan.values[body.inputs[input]].arg->type().shape;
@@ -219,7 +232,8 @@ void Executor::RunLoop(const Step& step) {
     frame_->values[body.inputs[1]] = OrtValue(Tensor(DataType::kBool, condition_dims, &go_on));
     for (std::size_t i = 0; i < states; ++i) frame_->values[body.inputs[i + 2]] = carried[i];
     RunBlock(step.bodies[0], sinks);
-    const bool next = ReadScalar<bool>(frame_->values[body.outputs[0]], step, "the body's condition");
+    const bool next =
+        ReadScalar<bool>(frame_->values[body.outputs[0]], step, "the body's condition");
     for (std::size_t i = 0; i < states; ++i) {
       carried[i] = CarryOver(body.outputs[i + 1], carried[i], state_sinks[i]);
       state_sinks[i].Flip();
@@ -246,9 +260,10 @@ OrtValue Executor::CarryOver(PlanValueId made, const OrtValue& before, OutputSin
   const PlanValue& info = setup_.plan.values[made];
   const bool own = info.is_block_output && info.producer >= 0 && tensor.storage() != nullptr;
   if (own) return value;
-  if (before.is_tensor() && before.tensor().raw() == tensor.raw() && before.tensor().storage() != nullptr) {
-    OrtValue kept(Tensor(tensor.type(), tensor.dims(), const_cast<void*>(tensor.raw()), tensor.device(),
-                         before.tensor().storage()));
+  if (before.is_tensor() && before.tensor().raw() == tensor.raw() &&
+      before.tensor().storage() != nullptr) {
+    OrtValue kept(Tensor(tensor.type(), tensor.dims(), const_cast<void*>(tensor.raw()),
+                         tensor.device(), before.tensor().storage()));
     static_cast<StateSink&>(sink).Flip();  // stays where it is: the next flip comes back here
     return kept;
   }
@@ -265,13 +280,17 @@ void Executor::RunScan(const Step& step) {
   const Block& body = setup_.plan.blocks[static_cast<std::size_t>(step.bodies[0])];
   const Attributes& attributes = step.node->attributes();
   const AllocatorPtr& host = setup_.spaces.allocator(kHostSpace);
-  const auto scans = static_cast<std::size_t>(std::max<std::int64_t>(attributes.Int("num_scan_inputs", 0), 0));
+  const auto scans =
+      static_cast<std::size_t>(std::max<std::int64_t>(attributes.Int("num_scan_inputs", 0), 0));
   if (step.node->SinceVersion() < 9) {
-    Throw(ErrorCode::kNotImplemented, "{}: the batched Scan of opset 8 can't be run; convert the model to opset 9 or later", step.node->Describe());
+    Throw(ErrorCode::kNotImplemented,
+          "{}: the batched Scan of opset 8 can't be run; convert the model to opset 9 or later",
+          step.node->Describe());
   }
   if (scans == 0 || scans > step.num_inputs || body.inputs.size() != step.num_inputs ||
       body.outputs.size() != step.num_outputs || step.num_outputs < step.num_inputs - scans) {
-    Throw(ErrorCode::kInvalidGraph, "{}: {} inputs, {} of them scanned, do not fit a body with {} inputs and {} outputs",
+    Throw(ErrorCode::kInvalidGraph,
+          "{}: {} inputs, {} of them scanned, do not fit a body with {} inputs and {} outputs",
           step.node->Describe(), step.num_inputs, scans, body.inputs.size(), body.outputs.size());
   }
   const std::size_t states = step.num_inputs - scans;
@@ -286,15 +305,19 @@ void Executor::RunScan(const Step& step) {
     const auto rank = static_cast<std::int64_t>(tensor.rank());
     std::int64_t axis = option("scan_input_axes", i);
     if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank) Throw(ErrorCode::kInvalidArgument, "{}: scan axis {} of {}", step.node->Describe(), axis, tensor.Describe());
+    if (axis < 0 || axis >= rank)
+      Throw(ErrorCode::kInvalidArgument, "{}: scan axis {} of {}", step.node->Describe(), axis,
+            tensor.Describe());
     axes[i] = static_cast<std::size_t>(axis);
     const std::int64_t here = tensor.dim(axes[i]);
     if (length >= 0 && here != length) {
-      Throw(ErrorCode::kInvalidArgument, "{}: scan inputs have {} and {} slices", step.node->Describe(), length, here);
+      Throw(ErrorCode::kInvalidArgument, "{}: scan inputs have {} and {} slices",
+            step.node->Describe(), length, here);
     }
     length = here;
     if (tensor.type() == DataType::kString || IsPacked(tensor.type())) {
-      Throw(ErrorCode::kNotImplemented, "{}: scanning {}", step.node->Describe(), tensor.Describe());
+      Throw(ErrorCode::kNotImplemented, "{}: scanning {}", step.node->Describe(),
+            tensor.Describe());
     }
   }
   std::vector<StateSink> state_sinks;
@@ -311,27 +334,31 @@ void Executor::RunScan(const Step& step) {
     sinks.push_back(&scan_sinks.back());
   }
   std::vector<OrtValue> carried(states);
-  for (std::size_t i = 0; i < states; ++i) carried[i] = Argument(step.inputs + static_cast<std::uint32_t>(i));
+  for (std::size_t i = 0; i < states; ++i)
+    carried[i] = Argument(step.inputs + static_cast<std::uint32_t>(i));
   std::vector<GrowingBuffer> slices(scans);
   for (std::int64_t t = 0; t < length; ++t) {
     CheckTerminated();
     for (std::size_t i = 0; i < states; ++i) frame_->values[body.inputs[i]] = carried[i];
     for (std::size_t i = 0; i < scans; ++i) {
-      const Tensor& tensor = Argument(step.inputs + static_cast<std::uint32_t>(states + i)).tensor();
+      const Tensor& tensor =
+          Argument(step.inputs + static_cast<std::uint32_t>(states + i)).tensor();
       const std::int64_t index = option("scan_input_directions", i) != 0 ? length - 1 - t : t;
       Dims dims(tensor.dims());
       dims.erase(dims.begin() + axes[i]);
       const std::size_t bytes = BytesOf(tensor.type(), ElementCount(dims));
       slices[i].Reserve(std::max<std::size_t>(bytes, 1), host, 0);
       if (bytes != 0) CopySlice(tensor, axes[i], index, slices[i].data(), true);
-      frame_->values[body.inputs[states + i]] = OrtValue(Tensor(tensor.type(), dims, slices[i].data()));
+      frame_->values[body.inputs[states + i]] =
+          OrtValue(Tensor(tensor.type(), dims, slices[i].data()));
     }
     RunBlock(step.bodies[0], sinks);
     for (std::size_t i = 0; i < states; ++i) {
       carried[i] = CarryOver(body.outputs[i], carried[i], state_sinks[i]);
       state_sinks[i].Flip();
     }
-    for (std::size_t i = 0; i < scan_sinks.size(); ++i) scan_sinks[i].Take(frame_->values[body.outputs[states + i]]);
+    for (std::size_t i = 0; i < scan_sinks.size(); ++i)
+      scan_sinks[i].Take(frame_->values[body.outputs[states + i]]);
   }
   for (std::uint32_t i = 0; i < step.num_outputs; ++i) {
     if (!HasArgument(step.outputs + i)) continue;
@@ -339,7 +366,8 @@ void Executor::RunScan(const Step& step) {
       Argument(step.outputs + i) = carried[i];
     } else {
       const std::size_t k = i - states;
-      Argument(step.outputs + i) = Arrange(scan_sinks[k].Stacked(), option("scan_output_axes", k), option("scan_output_directions", k) != 0, *step.node);
+      Argument(step.outputs + i) = Arrange(scan_sinks[k].Stacked(), option("scan_output_axes", k),
+                                           option("scan_output_directions", k) != 0, *step.node);
     }
     state_.used_heap.push_back(setup_.plan.arguments[step.outputs + i]);
   }
@@ -351,9 +379,12 @@ OrtValue Executor::Arrange(OrtValue stacked, std::int64_t axis, bool reversed, c
   const Tensor& tensor = stacked.tensor();
   const auto rank = static_cast<std::int64_t>(tensor.rank());
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank) Throw(ErrorCode::kInvalidArgument, "{}: scan output axis {} of rank {}", node.Describe(), axis, rank);
+  if (axis < 0 || axis >= rank)
+    Throw(ErrorCode::kInvalidArgument, "{}: scan output axis {} of rank {}", node.Describe(), axis,
+          rank);
   if (axis == 0 && !reversed) return stacked;
-  if (tensor.type() == DataType::kString) Throw(ErrorCode::kNotImplemented, "{}: strings stacked on axis {}", node.Describe(), axis);
+  if (tensor.type() == DataType::kString)
+    Throw(ErrorCode::kNotImplemented, "{}: strings stacked on axis {}", node.Describe(), axis);
   Dims dims(tensor.dims());
   const std::int64_t length = tensor.dim(0);
   dims.erase(dims.begin());
@@ -362,7 +393,8 @@ OrtValue Executor::Arrange(OrtValue stacked, std::int64_t axis, bool reversed, c
   const std::size_t slice = length == 0 ? 0 : tensor.bytes() / static_cast<std::size_t>(length);
   if (slice == 0) return OrtValue(std::move(out));
   for (std::int64_t t = 0; t < length; ++t) {
-    auto* source = static_cast<std::byte*>(const_cast<void*>(tensor.raw())) + static_cast<std::size_t>(t) * slice;
+    auto* source = static_cast<std::byte*>(const_cast<void*>(tensor.raw())) +
+                   static_cast<std::size_t>(t) * slice;
     CopySlice(out, static_cast<std::size_t>(axis), reversed ? length - 1 - t : t, source, false);
   }
   return OrtValue(std::move(out));

@@ -24,15 +24,17 @@ class CopyPlanner {
   int InputSpace(const Graph& graph, const Node& node, std::size_t i) const {
     const NodePlacement& placement = placement_.of(graph, node.Index());
     if (placement.provider < 0) return kHostSpace;
-    const bool host = placement.kernel != nullptr ? ((placement.kernel->host_inputs >> i) & 1) != 0
-                                                  : IsListed(placement.fused->claim->meta_def->host_inputs, i);
+    const bool host = placement.kernel != nullptr
+                          ? ((placement.kernel->host_inputs >> i) & 1) != 0
+                          : IsListed(placement.fused->claim->meta_def->host_inputs, i);
     return host ? kHostSpace : spaces_.OfProvider(placement.provider);
   }
   int OutputSpace(const Graph& graph, const Node& node, std::size_t i) const {
     const NodePlacement& placement = placement_.of(graph, node.Index());
     if (placement.provider < 0) return kHostSpace;
-    const bool host = placement.kernel != nullptr ? ((placement.kernel->host_outputs >> i) & 1) != 0
-                                                  : IsListed(placement.fused->claim->meta_def->host_outputs, i);
+    const bool host = placement.kernel != nullptr
+                          ? ((placement.kernel->host_outputs >> i) & 1) != 0
+                          : IsListed(placement.fused->claim->meta_def->host_outputs, i);
     return host ? kHostSpace : spaces_.OfProvider(placement.provider);
   }
   static bool IsListed(const std::vector<std::size_t>& list, std::size_t i) {
@@ -102,26 +104,30 @@ class CopyPlanner {
       wanted.push_back(space);
       if (!is_state) continue;
       if (i + 1 < body->inputs().size()) Set(body->inputs()[i + 1], space);
-      if (i - 1 < node.outputs().size() && node.outputs()[i - 1] != nullptr) Set(node.outputs()[i - 1], space);
+      if (i - 1 < node.outputs().size() && node.outputs()[i - 1] != nullptr)
+        Set(node.outputs()[i - 1], space);
       loop_state_[&node].push_back(space);
     }
   }
 
   void InsertInto(Graph& graph) {
-    const std::vector<NodeIndex> order(graph.TopologicalOrder().begin(), graph.TopologicalOrder().end());
+    const std::vector<NodeIndex> order(graph.TopologicalOrder().begin(),
+                                       graph.TopologicalOrder().end());
     for (NodeIndex index : order) {
       Node* node = graph.node(index);
       if (placement_.of(graph, index).provider < 0) {
         BringCaptured(graph, *node);
         const auto state = loop_state_.find(node);
         for (std::size_t i = 0; i < node->inputs().size(); ++i) {
-          const bool is_state = state != loop_state_.end() && i >= 2 && i - 2 < state->second.size();
+          const bool is_state =
+              state != loop_state_.end() && i >= 2 && i - 2 < state->second.size();
           Bring(graph, node, i, is_state ? state->second[i - 2] : kHostSpace);
         }
         for (const auto& [name, body] : node->bodies()) InsertInto(*body);
         continue;
       }
-      for (std::size_t i = 0; i < node->inputs().size(); ++i) Bring(graph, node, i, InputSpace(graph, *node, i));
+      for (std::size_t i = 0; i < node->inputs().size(); ++i)
+        Bring(graph, node, i, InputSpace(graph, *node, i));
     }
     BringOutputs(graph);
   }
@@ -136,7 +142,8 @@ class CopyPlanner {
   NodeArg* CopyOf(Graph& graph, NodeArg* value, int space) {
     const auto [it, fresh] = copies_.try_emplace({value, space}, nullptr);
     if (!fresh) return it->second;
-    const std::string name = graph.UniqueName(value->Name() + "@" + spaces_.device(space).ToString());
+    const std::string name =
+        graph.UniqueName(value->Name() + "@" + spaces_.device(space).ToString());
     if (value->is_constant()) {
       it->second = graph.AddConstant(name, value->constant());
       plan_.space[it->second] = space;
@@ -196,7 +203,8 @@ class CopyPlanner {
     const auto wanted = wanted_.find(&graph);
     for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
       NodeArg* value = graph.outputs()[i];
-      const int space = wanted != wanted_.end() && i < wanted->second.size() ? wanted->second[i] : kHostSpace;
+      const int space =
+          wanted != wanted_.end() && i < wanted->second.size() ? wanted->second[i] : kHostSpace;
       if (plan_.of(value) == space) continue;
       const std::size_t before = plan_.copies.size();
       NodeArg* copy = CopyOf(graph, value, space);

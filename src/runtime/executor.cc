@@ -25,7 +25,8 @@ bool SameDims(std::span<const std::int64_t> a, std::span<const std::int64_t> b) 
 
 class Executor::Context final : public OpKernelContext {
  public:
-  Context(Executor& executor, const Step& step, std::uint32_t index) : executor_(executor), step_(step) {
+  Context(Executor& executor, const Step& step, std::uint32_t index)
+      : executor_(executor), step_(step) {
     const Plan& plan = executor.setup_.plan;
     Frame& frame = *executor.frame_;
     node_ = step.node;
@@ -68,8 +69,12 @@ class Executor::Context final : public OpKernelContext {
   const Step& step_;
 };
 
-Executor::Executor(const Setup& setup, RunState& state, const RunOptions& options, const StepObserver* observer)
-    : setup_(setup), state_(state), options_(options), observer_(observer),
+Executor::Executor(const Setup& setup, RunState& state, const RunOptions& options,
+                   const StepObserver* observer)
+    : setup_(setup),
+      state_(state),
+      options_(options),
+      observer_(observer),
       env_{setup.plan, setup.spaces, setup.team, setup.counters} {}
 
 void Executor::CheckTerminated() const {
@@ -94,7 +99,9 @@ void Executor::Run(std::span<const OrtValue* const> inputs, std::span<OutputSink
         const Step& step = setup_.plan.steps[static_cast<std::size_t>(value.producer)];
         if (step.for_caller) id = setup_.plan.arguments[step.inputs];
       }
-      Deliver(id, sinks[i], id == main.outputs[i] && value.output_index == static_cast<std::int32_t>(i), &results[i]);
+      Deliver(id, sinks[i],
+              id == main.outputs[i] && value.output_index == static_cast<std::int32_t>(i),
+              &results[i]);
     }
     FinishStreams();
     ReleaseHeap();
@@ -163,7 +170,8 @@ void Executor::Feed(std::span<const OrtValue* const> inputs) {
       value = inputs[i] != nullptr ? *inputs[i] : OrtValue();
     } else if (tensor->device().is_host() || !plan.values[main.inputs[i]].read_on_host) {
       if (!value.is_tensor()) value = OrtValue(Tensor());
-      value.tensor().Rebind(tensor->type(), tensor->dims(), const_cast<void*>(tensor->raw()), tensor->device());
+      value.tensor().Rebind(tensor->type(), tensor->dims(), const_cast<void*>(tensor->raw()),
+                            tensor->device());
     } else {
       Tensor host(tensor->type(), tensor->dims(), setup_.spaces.allocator(kHostSpace));
       setup_.spaces.Copy(*tensor, host, nullptr);
@@ -232,14 +240,19 @@ void Executor::PlaceOutputs(const Block& block, const SegmentBinding& segment) {
   if (block.kind == BlockKind::kBranch) return;
   const auto first_step = [&](std::uint32_t item) {
     while (item < block.items.size() && !block.items[item].is_step) ++item;
-    return item < block.items.size() ? static_cast<std::int32_t>(block.items[item].index) : INT32_MAX;
+    return item < block.items.size() ? static_cast<std::int32_t>(block.items[item].index)
+                                     : INT32_MAX;
   };
   const std::int32_t first = first_step(segment.first_item), end = first_step(segment.end_item);
   for (std::size_t i = 0; i < block.outputs.size(); ++i) {
     const PlanValueId id = block.outputs[i];
     const PlanValue& value = setup_.plan.values[id];
-    if (value.output_index != static_cast<std::int32_t>(i) || value.producer < first || value.producer >= end) continue;
-    if (!value.is_tensor || !frame_->infos[id].type.shape.is_concrete() || !frame_->values[id].is_tensor()) continue;
+    if (value.output_index != static_cast<std::int32_t>(i) || value.producer < first ||
+        value.producer >= end)
+      continue;
+    if (!value.is_tensor || !frame_->infos[id].type.shape.is_concrete() ||
+        !frame_->values[id].is_tensor())
+      continue;
     Allocate(id, frame_->values[id].tensor().dims());
   }
 }
@@ -254,12 +267,14 @@ Tensor& Executor::Allocate(PlanValueId id, std::span<const std::int64_t> dims) {
     state_.used_heap.push_back(id);
     return held.tensor();
   }
-  const bool is_output = value.is_block_output && sinks_.size() > static_cast<std::size_t>(value.output_index) &&
-                         setup_.plan.blocks[static_cast<std::size_t>(value.block)].kind != BlockKind::kBranch;
+  const bool is_output =
+      value.is_block_output && sinks_.size() > static_cast<std::size_t>(value.output_index) &&
+      setup_.plan.blocks[static_cast<std::size_t>(value.block)].kind != BlockKind::kBranch;
   OutputSink* sink = is_output ? sinks_[static_cast<std::size_t>(value.output_index)] : nullptr;
   if (sink != nullptr && sink->wanted_space() == value.space) {
     held = OrtValue(sink->Place(type, own, value.space));
-    if (value.block == 0) state_.placed[static_cast<std::size_t>(value.output_index)] = held.tensor().raw();
+    if (value.block == 0)
+      state_.placed[static_cast<std::size_t>(value.output_index)] = held.tensor().raw();
     state_.used_heap.push_back(id);
     return held.tensor();
   }
@@ -289,7 +304,8 @@ void Executor::RunStep(std::uint32_t index) {
       AssignOutputs(step);
       Context context(*this, step, index);
       step.kernel->Compute(context);
-      if (context.stream() != nullptr) state_.stream_busy[static_cast<std::size_t>(step.provider)] = true;
+      if (context.stream() != nullptr)
+        state_.stream_busy[static_cast<std::size_t>(step.provider)] = true;
       break;
     }
     case StepKind::kCopy:
@@ -313,7 +329,8 @@ void Executor::AssignOutputs(const Step& step) {
   for (const auto& [output, root] : step.views) {
     OrtValue& view = frame_->values[output];
     const OrtValue& owner = frame_->values[root];
-    if (view.is_tensor() && owner.is_tensor()) view.tensor().set_data(const_cast<void*>(owner.tensor().raw()));
+    if (view.is_tensor() && owner.is_tensor())
+      view.tensor().set_data(const_cast<void*>(owner.tensor().raw()));
   }
   if (!step.has_heap_outputs) return;
   for (std::uint32_t i = 0; i < step.num_outputs; ++i) {
@@ -329,7 +346,8 @@ void Executor::AssignOutputs(const Step& step) {
 }
 
 void Executor::RunCopy(const Step& step) {
-  const PlanValueId from = setup_.plan.arguments[step.inputs], to = setup_.plan.arguments[step.outputs];
+  const PlanValueId from = setup_.plan.arguments[step.inputs],
+                    to = setup_.plan.arguments[step.outputs];
   if (step.for_caller) {
     const PlanValue& value = setup_.plan.values[to];
     OutputSink* sink = sinks_[static_cast<std::size_t>(value.output_index)];
@@ -355,14 +373,17 @@ void Executor::RunCopy(const Step& step) {
   std::size_t provider = 0;
   for (std::size_t p = 0; p < state_.streams.size() && stream == nullptr; ++p) {
     const int space = setup_.spaces.OfProvider(static_cast<int>(p));
-    if (space != kHostSpace && space == (target_space != kHostSpace ? target_space : setup_.plan.values[from].space)) {
+    if (space != kHostSpace &&
+        space == (target_space != kHostSpace ? target_space : setup_.plan.values[from].space)) {
       stream = state_.streams[p].get();
       provider = p;
     }
   }
   // Work of the source's device that is still queued elsewhere comes first.
   for (std::size_t p = 0; p < state_.streams.size(); ++p) {
-    if (p == provider || !state_.stream_busy[p] || setup_.spaces.OfProvider(static_cast<int>(p)) != setup_.plan.values[from].space) continue;
+    if (p == provider || !state_.stream_busy[p] ||
+        setup_.spaces.OfProvider(static_cast<int>(p)) != setup_.plan.values[from].space)
+      continue;
     const std::unique_ptr<Event> event = state_.streams[p]->Record();
     if (stream == nullptr || !stream->Wait(*event)) event->HostWait();
   }
@@ -378,7 +399,8 @@ void Executor::RunCopy(const Step& step) {
   setup_.counters.copied_bytes.fetch_add(source.bytes(), std::memory_order_relaxed);
 }
 
-// Results become the caller's own: what a kernel wrote into its sink as it is, anything else copied.
+// Results become the caller's own: what a kernel wrote into its sink as it is, anything else
+// copied.
 void Executor::Deliver(PlanValueId id, OutputSink* sink, bool placed, OrtValue* result) {
   OrtValue& value = frame_->values[id];
   if (!value.is_tensor()) {
@@ -387,7 +409,8 @@ void Executor::Deliver(PlanValueId id, OutputSink* sink, bool placed, OrtValue* 
   }
   const Tensor& tensor = value.tensor();
   const auto index = static_cast<std::size_t>(std::max(setup_.plan.values[id].output_index, 0));
-  if (placed && setup_.plan.values[id].is_tensor && state_.placed[index] == tensor.raw() && tensor.storage()) {
+  if (placed && setup_.plan.values[id].is_tensor && state_.placed[index] == tensor.raw() &&
+      tensor.storage()) {
     *result = value;
     return;
   }

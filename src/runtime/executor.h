@@ -20,7 +20,8 @@ class OutputSink {
 };
 
 // Called around each step when a profile or a trace is wanted.
-using StepObserver = std::function<void(const Step& step, std::int64_t start_ns, std::int64_t end_ns)>;
+using StepObserver =
+    std::function<void(const Step& step, std::int64_t start_ns, std::int64_t end_ns)>;
 
 class Executor {
  public:
@@ -31,7 +32,8 @@ class Executor {
     ThreadTeam& team;
     RunCounters& counters;
   };
-  Executor(const Setup& setup, RunState& state, const RunOptions& options, const StepObserver* observer);
+  Executor(const Setup& setup, RunState& state, const RunOptions& options,
+           const StepObserver* observer);
 
   // inputs: one per input of the main graph, without a value where a default serves. sinks: one per
   // output, nullptr where nobody wants it. results: one per output, filled in.
@@ -70,7 +72,7 @@ class Executor {
   const StepObserver* observer_;
   BindEnvironment env_;
   Frame* frame_ = nullptr;
-  std::span<OutputSink* const> sinks_;   // of the block that is running
+  std::span<OutputSink* const> sinks_;  // of the block that is running
 };
 
 }  // namespace switchyard

@@ -27,7 +27,8 @@ class FreeList {
     *offset = blocks_[best].offset;
     blocks_[best].offset += bytes;
     blocks_[best].bytes -= bytes;
-    if (blocks_[best].bytes == 0) blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(best));
+    if (blocks_[best].bytes == 0)
+      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(best));
     return true;
   }
 
@@ -47,8 +48,9 @@ class FreeList {
 
   void Free(std::size_t offset, std::size_t bytes) {
     if (bytes == 0) return;
-    const auto at = std::lower_bound(blocks_.begin(), blocks_.end(), offset,
-                                     [](const FreeBlock& b, std::size_t o) { return b.offset < o; });
+    const auto at =
+        std::lower_bound(blocks_.begin(), blocks_.end(), offset,
+                         [](const FreeBlock& b, std::size_t o) { return b.offset < o; });
     auto i = static_cast<std::size_t>(at - blocks_.begin());
     blocks_.insert(at, {offset, bytes, ++clock_});
     if (i + 1 < blocks_.size() && offset + bytes == blocks_[i + 1].offset) Merge(i);
@@ -79,10 +81,11 @@ MemoryLayout PlanMemory(std::span<const MemoryRequest> requests) {
     while (!live.empty() && live.top().first < request.first) {
       const std::size_t ended = live.top().second;
       live.pop();
-      free_list.Free(layout.offsets[ended],
-                     (requests[ended].bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment);
+      free_list.Free(layout.offsets[ended], (requests[ended].bytes + kMemoryAlignment - 1) /
+                                                kMemoryAlignment * kMemoryAlignment);
     }
-    const std::size_t bytes = (request.bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
+    const std::size_t bytes =
+        (request.bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
     if (bytes == 0) continue;
     if (!free_list.Take(bytes, &layout.offsets[i])) {
       layout.offsets[i] = free_list.Extend(bytes, &layout.total);

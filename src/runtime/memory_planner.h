@@ -22,8 +22,8 @@ struct MemoryLayout {
 
 inline constexpr std::size_t kMemoryAlignment = 64;
 
-// Requests must be ordered by `first`. Two requests overlap in memory only if their lifetimes do not
-// overlap; a request that ends at a step may not give its bytes to one that starts there.
+// Requests must be ordered by `first`. Two requests overlap in memory only if their lifetimes do
+// not overlap; a request that ends at a step may not give its bytes to one that starts there.
 MemoryLayout PlanMemory(std::span<const MemoryRequest> requests);
 
 }  // namespace switchyard

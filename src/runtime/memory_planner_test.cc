@@ -15,7 +15,8 @@ void Verify(std::span<const MemoryRequest> requests, const MemoryLayout& layout)
     EXPECT_EQ(layout.offsets[i] % kMemoryAlignment, 0u);
     EXPECT_LE(layout.offsets[i] + requests[i].bytes, layout.total);
     for (std::size_t j = 0; j < i; ++j) {
-      const bool together = requests[i].first <= requests[j].last && requests[j].first <= requests[i].last;
+      const bool together =
+          requests[i].first <= requests[j].last && requests[j].first <= requests[i].last;
       if (!together || requests[i].bytes == 0 || requests[j].bytes == 0) continue;
       const bool apart = layout.offsets[i] + requests[i].bytes <= layout.offsets[j] ||
                          layout.offsets[j] + requests[j].bytes <= layout.offsets[i];

@@ -52,7 +52,8 @@ void MemorySpaces::Copy(const Tensor& source, Tensor& destination, Stream* strea
   if (source.size() == 0) return;
   if (source.device().is_host() && destination.device().is_host()) {
     if (source.type() == DataType::kString) {
-      std::copy_n(source.data<std::string>(), source.size(), destination.data_mutable<std::string>());
+      std::copy_n(source.data<std::string>(), source.size(),
+                  destination.data_mutable<std::string>());
     } else {
       std::memcpy(destination.raw_mutable(), source.raw(), source.bytes());
     }

@@ -21,8 +21,12 @@ class MemorySpaces {
   int OfProvider(int provider) const { return of_provider_[static_cast<std::size_t>(provider)]; }
   // -1: no provider reaches that device.
   int OfDevice(const OrtDevice& device) const;
-  const OrtDevice& device(int space) const { return spaces_[static_cast<std::size_t>(space)].device; }
-  const AllocatorPtr& allocator(int space) const { return spaces_[static_cast<std::size_t>(space)].allocator; }
+  const OrtDevice& device(int space) const {
+    return spaces_[static_cast<std::size_t>(space)].device;
+  }
+  const AllocatorPtr& allocator(int space) const {
+    return spaces_[static_cast<std::size_t>(space)].allocator;
+  }
 
   // A stream of the source's or destination's device makes the copy asynchronous. Without a way in
   // one hop, two hops through host memory (synchronous). Throws EpFail when nothing can.

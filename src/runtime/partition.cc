@@ -68,12 +68,14 @@ class Accountant final : public IResourceAccountant {
   std::string Charge(std::size_t bytes, const std::vector<const Node*>& nodes) {
     if (exhausted_ || (budget_ != 0 && consumed_ + bytes > budget_)) {
       exhausted_ = true;
-      return fmt::format("over budget: {} bytes used of {}, this needs {} more", consumed_, budget_, bytes);
+      return fmt::format("over budget: {} bytes used of {}, this needs {} more", consumed_, budget_,
+                         bytes);
     }
     consumed_ += bytes;
     for (const Node* node : nodes) {
       for (const NodeArg* input : node->inputs()) {
-        if (input != nullptr && input->is_constant()) charged_.insert(input->constant()->source_id());
+        if (input != nullptr && input->is_constant())
+          charged_.insert(input->constant()->source_id());
       }
     }
     return {};
@@ -138,7 +140,8 @@ class Partitioner {
 
   bool InlineUnclaimed(Graph& graph, const Placement& trial) {
     bool inlined = false;
-    const std::vector<NodeIndex> order(graph.TopologicalOrder().begin(), graph.TopologicalOrder().end());
+    const std::vector<NodeIndex> order(graph.TopologicalOrder().begin(),
+                                       graph.TopologicalOrder().end());
     for (NodeIndex index : order) {
       Node& node = *graph.node(index);
       if (trial.of(graph, index).provider >= 0) continue;
@@ -157,7 +160,8 @@ class Partitioner {
     for (std::size_t p = 0; p < options_.providers.size(); ++p) {
       Ask(graph, static_cast<int>(p), final, placements);
     }
-    const std::vector<NodeIndex> order(graph.TopologicalOrder().begin(), graph.TopologicalOrder().end());
+    const std::vector<NodeIndex> order(graph.TopologicalOrder().begin(),
+                                       graph.TopologicalOrder().end());
     for (NodeIndex index : order) {
       Node& node = *graph.node(index);
       if (placements.at(index).provider >= 0) continue;
@@ -181,8 +185,8 @@ class Partitioner {
     const Lookup lookup(Registries(p), options_.providers.name(pu), placements);
     std::vector<std::unique_ptr<ComputeCapability>> claims;
     {
-      const GraphViewer viewer = open.size() == graph.node_count() ? GraphViewer(graph)
-                                                                   : GraphViewer(graph, open);
+      const GraphViewer viewer =
+          open.size() == graph.node_count() ? GraphViewer(graph) : GraphViewer(graph, open);
       claims = provider.GetCapability(viewer, lookup, options_.optimizers, &accountants_[pu]);
     }
     std::set<NodeIndex> claimed;
@@ -242,7 +246,8 @@ class Partitioner {
     } else if (MakesCycle(graph, {sub.nodes.begin(), sub.nodes.end()})) {
       return refuse("its group would make a cycle through a node outside");
     }
-    if (std::string over = accountants_[pu].Charge(claim.resource_bytes.value_or(bytes), nodes); !over.empty()) {
+    if (std::string over = accountants_[pu].Charge(claim.resource_bytes.value_or(bytes), nodes);
+        !over.empty()) {
       return refuse(over);
     }
     claimed.insert(sub.nodes.begin(), sub.nodes.end());
@@ -259,7 +264,8 @@ class Partitioner {
   }
 
   template <typename Refuse>
-  void Fuse(Graph& graph, int p, ComputeCapability& claim, const Refuse& refuse, Placements& placements) {
+  void Fuse(Graph& graph, int p, ComputeCapability& claim, const Refuse& refuse,
+            Placements& placements) {
     auto group = std::make_shared<FusedGroup>();
     group->claim = std::move(claim.sub_graph);
     const IndexedSubGraph::MetaDef& meta = *group->claim->meta_def;
@@ -274,14 +280,16 @@ class Partitioner {
     std::vector<NodeArg*> inputs, outputs;
     for (const std::string& name : meta.inputs) inputs.push_back(find(name));
     for (const std::string& name : meta.outputs) outputs.push_back(find(name));
-    for (NodeIndex index : group->claim->nodes) group->node_names.push_back(graph.node(index)->Describe());
+    for (NodeIndex index : group->claim->nodes)
+      group->node_names.push_back(graph.node(index)->Describe());
     MakeScratch(graph, meta, inputs, outputs, *group);
     try {
       const GraphViewer viewer(graph, group->claim->nodes);
       const Node& fused_node = *group->scratch->node(group->scratch->TopologicalOrder()[0]);
       auto kernels = options_.providers[static_cast<std::size_t>(p)].Compile(
           {FusedNodeAndGraph{fused_node, viewer, meta}}, options_.compile);
-      if (kernels.size() != 1 || !kernels[0]) Throw(ErrorCode::kEpFail, "Compile answered no kernel");
+      if (kernels.size() != 1 || !kernels[0])
+        Throw(ErrorCode::kEpFail, "Compile answered no kernel");
       group->kernel = std::move(kernels[0]);
     } catch (const Error& error) {
       const std::string text = fmt::format("compiling '{}': {}", meta.name, error.message());
@@ -290,7 +298,8 @@ class Partitioner {
                     options_.providers.name(static_cast<std::size_t>(p)) + ": " + text);
       }
       for (NodeIndex index : group->claim->nodes) {
-        AddRefusal(placements.at(index), options_.providers.name(static_cast<std::size_t>(p)), text);
+        AddRefusal(placements.at(index), options_.providers.name(static_cast<std::size_t>(p)),
+                   text);
       }
       static_cast<void>(refuse);
       return;
@@ -299,12 +308,13 @@ class Partitioner {
       graph.RemoveNode(index);
       placements.erase(index);
     }
-    Node* node = graph.AddNode(meta.name, meta.domain.empty() ? "sy.fused" : meta.domain, meta.name, inputs,
-                               outputs, meta.attributes, meta.since_version);
+    Node* node = graph.AddNode(meta.name, meta.domain.empty() ? "sy.fused" : meta.domain, meta.name,
+                               inputs, outputs, meta.attributes, meta.since_version);
     graph.RemoveUnusedValues();
     NodePlacement& placement = placements[node->Index()];
     placement.provider = p;
-    placement.cause = fmt::format("group of {} nodes compiled by the provider", group->node_names.size());
+    placement.cause =
+        fmt::format("group of {} nodes compiled by the provider", group->node_names.size());
     placement.fused = std::move(group);
   }
 
@@ -313,10 +323,12 @@ class Partitioner {
                           FusedGroup& group) {
     group.scratch = std::make_unique<Graph>(graph.shared_context());
     std::vector<NodeArg*> own_inputs, own_outputs;
-    for (const NodeArg* value : inputs) own_inputs.push_back(group.scratch->AddInput(value->Name(), value->type()));
-    for (const NodeArg* value : outputs) own_outputs.push_back(group.scratch->AddValue(value->Name(), value->type()));
-    group.scratch->AddNode(meta.name, meta.domain.empty() ? "sy.fused" : meta.domain, meta.name, own_inputs,
-                           own_outputs, meta.attributes, meta.since_version);
+    for (const NodeArg* value : inputs)
+      own_inputs.push_back(group.scratch->AddInput(value->Name(), value->type()));
+    for (const NodeArg* value : outputs)
+      own_outputs.push_back(group.scratch->AddValue(value->Name(), value->type()));
+    group.scratch->AddNode(meta.name, meta.domain.empty() ? "sy.fused" : meta.domain, meta.name,
+                           own_inputs, own_outputs, meta.attributes, meta.since_version);
   }
 
   [[noreturn]] static void Unplaced(const Node& node, const NodePlacement& placement) {

@@ -1,7 +1,7 @@
 #pragma once
-// Stations 4 to 6 of session creation: which provider runs which node. Providers propose in priority
-// order, groups are fused and compiled, function operators that nobody takes are opened, and what
-// is left without a taker is an error that holds every provider's reason.
+// Stations 4 to 6 of session creation: which provider runs which node. Providers propose in
+// priority order, groups are fused and compiled, function operators that nobody takes are opened,
+// and what is left without a taker is an error that holds every provider's reason.
 
 #include <functional>
 #include <map>
@@ -23,16 +23,18 @@ struct FusedGroup {
 };
 
 struct NodePlacement {
-  int provider = -1;                          // -1: run by the executor (If, Loop, Scan)
-  const KernelCreateInfo* kernel = nullptr;   // nullptr: fused, or the executor
+  int provider = -1;                         // -1: run by the executor (If, Loop, Scan)
+  const KernelCreateInfo* kernel = nullptr;  // nullptr: fused, or the executor
   std::shared_ptr<FusedGroup> fused;
-  std::string cause;                          // why here
+  std::string cause;                                          // why here
   std::vector<std::pair<std::string, std::string>> refusals;  // provider name, reason
 };
 
 struct Placement {
   std::map<const Graph*, std::unordered_map<NodeIndex, NodePlacement>> nodes;
-  const NodePlacement& of(const Graph& graph, NodeIndex node) const { return nodes.at(&graph).at(node); }
+  const NodePlacement& of(const Graph& graph, NodeIndex node) const {
+    return nodes.at(&graph).at(node);
+  }
 };
 
 struct PartitionOptions {

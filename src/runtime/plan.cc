@@ -13,7 +13,10 @@ class PlanBuilder {
  public:
   PlanBuilder(std::unique_ptr<Graph> graph, const Placement& placement, const CopyPlan& copies,
               ConstantStore& constants, const PlanOptions& options)
-      : placement_(placement), copies_(copies), constants_(constants), options_(options),
+      : placement_(placement),
+        copies_(copies),
+        constants_(constants),
+        options_(options),
         plan_(std::make_unique<Plan>()) {
     plan_->graph = std::move(graph);
   }
@@ -60,7 +63,8 @@ class PlanBuilder {
       PlanValue& output = plan_->values[IdOf(value)];
       if (output.block == id) {
         output.is_block_output = true;
-        if (output.output_index < 0) output.output_index = static_cast<std::int32_t>(block.outputs.size());
+        if (output.output_index < 0)
+          output.output_index = static_cast<std::int32_t>(block.outputs.size());
       }
       block.outputs.push_back(IdOf(value));
     }
@@ -80,7 +84,8 @@ class PlanBuilder {
   static std::vector<std::pair<std::string, Graph*>> OrderedBodies(const Node& node) {
     auto bodies = node.bodies();
     if (node.OpType() == "If") {
-      std::sort(bodies.begin(), bodies.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+      std::sort(bodies.begin(), bodies.end(),
+                [](const auto& a, const auto& b) { return a.first > b.first; });
       SY_CHECK(bodies.size() == 2 && bodies[0].first == "then_branch");
     }
     return bodies;
@@ -107,7 +112,8 @@ class PlanBuilder {
       info.is_constant = value->constant() != nullptr && !value->is_input();
       info.is_block_input = value->is_input();
       const ValueType& type = value->type();
-      info.is_tensor = type.is_tensor() && type.elem != DataType::kString && type.elem != DataType::kUndefined;
+      info.is_tensor =
+          type.is_tensor() && type.elem != DataType::kString && type.elem != DataType::kUndefined;
       // Inside bodies only constants: a loop may run with other shapes each time.
       info.is_static = type.is_tensor() && type.shape.is_concrete() &&
                        (block == 0 ? !value->is_overridable() : info.is_constant);
@@ -129,7 +135,8 @@ class PlanBuilder {
       plan_->blocks[static_cast<std::size_t>(block)].captured.push_back(id);
       return;
     }
-    Throw(ErrorCode::kInvalidGraph, "a body reads '{}', which no surrounding graph has", value.Name());
+    Throw(ErrorCode::kInvalidGraph, "a body reads '{}', which no surrounding graph has",
+          value.Name());
   }
 
   // Nodes all of whose outputs inference knows as integers need not run.
@@ -138,18 +145,22 @@ class PlanBuilder {
       const Node& node = *graph.node(index);
       if (node.has_body() || node.OpType() == kCopyOp || node.outputs().empty()) continue;
       if (placement_.of(graph, index).fused || options_.inference.Find(node) == nullptr) continue;
-      const bool all = std::all_of(node.outputs().begin(), node.outputs().end(), [&](const NodeArg* output) {
-        return output == nullptr || (output->info().has_value && Known(output->info()) && copies_.of(output) == kHostSpace &&
-                                     output->constant() == nullptr);
-      });
+      const bool all =
+          std::all_of(node.outputs().begin(), node.outputs().end(), [&](const NodeArg* output) {
+            return output == nullptr ||
+                   (output->info().has_value && Known(output->info()) &&
+                    copies_.of(output) == kHostSpace && output->constant() == nullptr);
+          });
       if (all && InputsStayKnown(node)) followed_.insert(&node);
     }
   }
 
   static bool Known(const ValueInfo& info) {
-    if (!info.type.is_tensor() || !(types::kIntegers | types::kBool).Contains(info.type.elem)) return false;
+    if (!info.type.is_tensor() || !(types::kIntegers | types::kBool).Contains(info.type.elem))
+      return false;
     if (!info.type.shape.ranked()) return false;
-    return std::none_of(info.value.begin(), info.value.end(), [](const Dim& d) { return d.is_unknown(); });
+    return std::none_of(info.value.begin(), info.value.end(),
+                        [](const Dim& d) { return d.is_unknown(); });
   }
 
   // Sizes that only the run tells have symbols too; they are known at binding only if every value
@@ -203,8 +214,9 @@ class PlanBuilder {
       step.kind = StepKind::kCopy;
       step.for_caller = copies_.for_caller.count(&node) != 0;
     } else if (placement_.of(graph, node.Index()).provider < 0) {
-      step.kind = node.OpType() == "If" ? StepKind::kIf
-                                        : (node.OpType() == "Loop" ? StepKind::kLoop : StepKind::kScan);
+      step.kind = node.OpType() == "If"
+                      ? StepKind::kIf
+                      : (node.OpType() == "Loop" ? StepKind::kLoop : StepKind::kScan);
       step.is_static = false;
       for (const NodeArg* value : node.inputs()) NeedDenseOf(value);
     } else {
@@ -214,7 +226,8 @@ class PlanBuilder {
     for (const NodeArg* output : node.outputs()) {
       if (output == nullptr) continue;
       plan_->values[IdOf(output)].producer = static_cast<std::int32_t>(id);
-      step.has_heap_outputs |= output->type().is_tensor() && output->type().elem == DataType::kString;
+      step.has_heap_outputs |=
+          output->type().is_tensor() && output->type().elem == DataType::kString;
     }
     plan_->steps.push_back(std::move(step));
     return id;
@@ -231,7 +244,8 @@ class PlanBuilder {
     } else {
       OpKernelInfo info(node, options_.providers[static_cast<std::size_t>(placement.provider)]);
       std::unique_ptr<OpKernel> kernel = placement.kernel->create(info);
-      if (!kernel) Throw(ErrorCode::kEpFail, "{}: the kernel factory answered nothing", node.Describe());
+      if (!kernel)
+        Throw(ErrorCode::kEpFail, "{}: the kernel factory answered nothing", node.Describe());
       step->kernel = kernel.get();
       plan_->kernels.push_back(std::move(kernel));
       RequestConstants(node, info, step);
@@ -245,7 +259,8 @@ class PlanBuilder {
     std::uint64_t packed_only = 0;
     step->packed = static_cast<std::uint32_t>(packed_indices_.size());
     for (const OpKernelInfo::Request& request : info.packed_requests()) {
-      packed_indices_.push_back(constants_.Request(node.inputs()[request.input]->constant(), request.form));
+      packed_indices_.push_back(
+          constants_.Request(node.inputs()[request.input]->constant(), request.form));
       packed_only |= std::uint64_t{1} << request.input;
     }
     packed_only &= ~info.keep_dense();
@@ -299,7 +314,8 @@ class PlanBuilder {
         const NodePlacement& placement = placement_.of(*block.graph, step.node->Index());
         if (placement.kernel == nullptr) continue;
         for (const auto& [input, output] : placement.kernel->must_alias) TryView(s, input, output);
-        for (const auto& [input, output] : placement.kernel->may_alias) TryInPlace(s, input, output);
+        for (const auto& [input, output] : placement.kernel->may_alias)
+          TryInPlace(s, input, output);
       }
     }
   }
@@ -309,7 +325,8 @@ class PlanBuilder {
     return id;
   }
 
-  bool Arguments(std::uint32_t s, std::size_t input, std::size_t output, PlanValueId* from, PlanValueId* to) const {
+  bool Arguments(std::uint32_t s, std::size_t input, std::size_t output, PlanValueId* from,
+                 PlanValueId* to) const {
     const Step& step = plan_->steps[s];
     if (input >= step.num_inputs || output >= step.num_outputs) return false;
     *from = plan_->arguments[step.inputs + input];
@@ -317,7 +334,8 @@ class PlanBuilder {
     if (*from == kAbsent || *to == kAbsent) return false;
     const PlanValue& f = plan_->values[*from];
     const PlanValue& t = plan_->values[*to];
-    return f.is_tensor && t.is_tensor && !t.is_block_output && f.space == t.space && t.root == kAbsent;
+    return f.is_tensor && t.is_tensor && !t.is_block_output && f.space == t.space &&
+           t.root == kAbsent;
   }
 
   void TryView(std::uint32_t s, std::size_t input, std::size_t output) {
@@ -326,7 +344,8 @@ class PlanBuilder {
     const PlanValueId root = RootOf(from);
     plan_->values[to].root = root;
     plan_->steps[s].views.emplace_back(to, root);
-    plan_->values[root].last_use = std::max(plan_->values[root].last_use, plan_->values[to].last_use);
+    plan_->values[root].last_use =
+        std::max(plan_->values[root].last_use, plan_->values[to].last_use);
     if (plan_->values[to].is_captured) plan_->values[root].is_captured = true;
   }
 
@@ -336,9 +355,13 @@ class PlanBuilder {
     const PlanValueId root = RootOf(from);
     const PlanValue& owner = plan_->values[root];
     // A copy of a fed value may turn out to be the caller's own buffer.
-    if (owner.producer >= 0 && plan_->steps[static_cast<std::size_t>(owner.producer)].kind == StepKind::kCopy) return;
-    if (owner.is_constant || owner.is_block_input || owner.is_block_output || owner.is_captured) return;
-    if (owner.is_followed || owner.producer < 0 || owner.last_use != static_cast<std::int32_t>(s)) return;
+    if (owner.producer >= 0 &&
+        plan_->steps[static_cast<std::size_t>(owner.producer)].kind == StepKind::kCopy)
+      return;
+    if (owner.is_constant || owner.is_block_input || owner.is_block_output || owner.is_captured)
+      return;
+    if (owner.is_followed || owner.producer < 0 || owner.last_use != static_cast<std::int32_t>(s))
+      return;
     if (owner.block != plan_->values[to].block) return;
     const ValueType& a = owner.arg->type();
     const ValueType& b = plan_->values[to].arg->type();

@@ -24,36 +24,36 @@ struct PlanValue {
   const NodeArg* arg = nullptr;  // its NodeArg in the block that makes it
   int space = kHostSpace;
   std::int32_t block = 0;
-  std::int32_t producer = -1;    // step, -1: input, constant, or followed only
-  bool is_tensor = false;        // of a fixed element size: planned memory
+  std::int32_t producer = -1;  // step, -1: input, constant, or followed only
+  bool is_tensor = false;      // of a fixed element size: planned memory
   bool is_constant = false;
   bool is_block_input = false;
-  bool is_block_output = false;  // its memory is given by whoever runs the block
-  bool is_static = false;        // concrete dims known at load
-  bool read_on_host = false;     // main inputs: by a step other than a Copy
-  bool is_followed = false;      // made by inference, not by a step
-  bool is_captured = false;      // read inside a body or copied: lives to the end of its block
+  bool is_block_output = false;    // its memory is given by whoever runs the block
+  bool is_static = false;          // concrete dims known at load
+  bool read_on_host = false;       // main inputs: by a step other than a Copy
+  bool is_followed = false;        // made by inference, not by a step
+  bool is_captured = false;        // read inside a body or copied: lives to the end of its block
   std::int32_t output_index = -1;  // of its block, the first if several
-  PlanValueId root = kAbsent;    // views: the value whose memory it shows
-  std::int32_t last_use = -1;    // step of its block, views of it included
+  PlanValueId root = kAbsent;      // views: the value whose memory it shows
+  std::int32_t last_use = -1;      // step of its block, views of it included
 };
 
 struct Step {
   StepKind kind = StepKind::kKernel;
-  bool is_static = false;       // all dims known at load: bound once
-  bool for_caller = false;      // a Copy that only the caller reads
+  bool is_static = false;         // all dims known at load: bound once
+  bool for_caller = false;        // a Copy that only the caller reads
   bool has_heap_outputs = false;  // strings
   std::int32_t provider = -1;
   const Node* node = nullptr;
   const OpKernel* kernel = nullptr;
   InferenceFn infer = nullptr;
-  std::uint32_t inputs = 0, num_inputs = 0;    // into Plan::arguments
+  std::uint32_t inputs = 0, num_inputs = 0;  // into Plan::arguments
   std::uint32_t outputs = 0, num_outputs = 0;
-  std::uint32_t packed = 0;                    // into Plan::packed
-  std::uint32_t state = 0;                     // offset of its POD state
-  std::int32_t in_place_of = -1;               // input whose memory an output takes over
+  std::uint32_t packed = 0;       // into Plan::packed
+  std::uint32_t state = 0;        // offset of its POD state
+  std::int32_t in_place_of = -1;  // input whose memory an output takes over
   std::vector<std::pair<PlanValueId, PlanValueId>> views;  // output, root
-  std::vector<std::int32_t> bodies;            // blocks
+  std::vector<std::int32_t> bodies;                        // blocks
 };
 
 // A node that only computes followed integers: run by inference at binding.
@@ -92,7 +92,8 @@ struct Plan {
   std::vector<PlanValueId> arguments;
   std::vector<const std::byte*> packed;
   std::vector<std::pair<PlanValueId, const Tensor*>> constants;
-  std::vector<std::pair<PlanValueId, const Tensor*>> defaults;  // of main inputs that need not be fed
+  std::vector<std::pair<PlanValueId, const Tensor*>>
+      defaults;  // of main inputs that need not be fed
   std::vector<std::unique_ptr<OpKernel>> kernels;
   std::vector<std::shared_ptr<FusedGroup>> fused;
   std::uint32_t state_bytes = 0;

@@ -39,7 +39,9 @@ void OutputPool::Return(void* block, std::size_t bytes) noexcept {
 }
 
 RunState::RunState(const Plan& plan, const ExecutionProviders& providers)
-    : arenas(plan.blocks.size()), dynamic(plan.values.size()), stream_busy(providers.size(), false) {
+    : arenas(plan.blocks.size()),
+      dynamic(plan.values.size()),
+      stream_busy(providers.size(), false) {
   for (std::size_t p = 0; p < providers.size(); ++p) streams.push_back(providers[p].CreateStream());
   std::size_t most_outputs = 1, most_inputs = 1;
   for (const Step& step : plan.steps) {

@@ -1,6 +1,6 @@
 #pragma once
-// What one Run needs beside the Plan: values, shapes, arena, streams. Pooled by the session; one Run
-// at a time uses it. Frames remember the last shape bindings, so that a Run with shapes seen
+// What one Run needs beside the Plan: values, shapes, arena, streams. Pooled by the session; one
+// Run at a time uses it. Frames remember the last shape bindings, so that a Run with shapes seen
 // before binds nothing.
 
 #include <atomic>
@@ -62,18 +62,18 @@ struct SegmentBinding {
 struct BlockBinding {
   std::vector<std::int64_t> key;  // dims of the block's inputs
   std::uint64_t version = 0, parent_version = 0;
-  std::size_t used = 0;           // segments in use
+  std::size_t used = 0;  // segments in use
   std::vector<SegmentBinding> segments;
 };
 
 struct Frame {
   std::vector<OrtValue> values;
   std::vector<ValueInfo> infos;
-  std::vector<OrtValue*> arguments;            // parallel to Plan::arguments
+  std::vector<OrtValue*> arguments;                 // parallel to Plan::arguments
   std::vector<std::vector<std::int64_t>> followed;  // contents of followed values, 8 bytes each
-  std::vector<void*> scratch;                  // per step
+  std::vector<void*> scratch;                       // per step
   std::vector<std::size_t> scratch_bytes;
-  std::vector<bool> prepared;                  // static steps
+  std::vector<bool> prepared;  // static steps
   StoragePtr state;
   std::vector<BlockBinding> blocks;
   std::uint64_t last_used = 0;
@@ -88,35 +88,36 @@ struct SegmentArena {
     StoragePtr storage;
     std::size_t bytes = 0;
   };
-  std::vector<Chunk> chunks;           // per space
-  std::vector<std::size_t> offsets;    // within the chunk of its space
+  std::vector<Chunk> chunks;         // per space
+  std::vector<std::size_t> offsets;  // within the chunk of its space
   std::uint64_t version = 0;
 };
 
 struct RunCounters {
-  std::atomic<std::uint64_t> runs{0}, plannings{0}, bindings{0}, copies{0}, copied_bytes{0}, arena_bytes{0};
+  std::atomic<std::uint64_t> runs{0}, plannings{0}, bindings{0}, copies{0}, copied_bytes{0},
+      arena_bytes{0};
 };
 
 struct RunState {
   RunState(const Plan& plan, const ExecutionProviders& providers);
 
   std::vector<std::unique_ptr<Frame>> frames;
-  std::vector<std::vector<SegmentArena>> arenas;    // per block, per segment
+  std::vector<std::vector<SegmentArena>> arenas;  // per block, per segment
   struct Dynamic {
     StoragePtr storage;
     std::size_t bytes = 0;
     bool ever = false;
   };
-  std::vector<Dynamic> dynamic;                     // per value: outputs sized by Compute
-  std::vector<std::unique_ptr<Stream>> streams;     // per provider, may be nullptr
+  std::vector<Dynamic> dynamic;                  // per value: outputs sized by Compute
+  std::vector<std::unique_ptr<Stream>> streams;  // per provider, may be nullptr
   std::vector<bool> stream_busy;
-  std::vector<ValueInfo> inferred;                  // room for one node's outputs
+  std::vector<ValueInfo> inferred;  // room for one node's outputs
   std::vector<const ValueInfo*> inferred_inputs;
   std::vector<MemoryRequest> requests;
   std::vector<int> request_spaces;
-  std::vector<PlanValueId> used_heap;               // values to let go of after the Run
-  std::vector<std::int64_t> key;                    // room for a block's key
-  std::vector<const void*> placed;                  // per main output: where its sink put it
+  std::vector<PlanValueId> used_heap;  // values to let go of after the Run
+  std::vector<std::int64_t> key;       // room for a block's key
+  std::vector<const void*> placed;     // per main output: where its sink put it
   std::uint64_t clock = 0;
 };
 

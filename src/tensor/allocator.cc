@@ -26,8 +26,8 @@ class HostAllocator final : public Allocator {
     if (bytes == 0) return nullptr;
     std::size_t total = 0;
     if (__builtin_add_overflow(bytes, kHeader, &total)) Exhausted(bytes);
-    const std::int64_t used = in_use_.fetch_add(static_cast<std::int64_t>(bytes)) +
-                              static_cast<std::int64_t>(bytes);
+    const std::int64_t used =
+        in_use_.fetch_add(static_cast<std::int64_t>(bytes)) + static_cast<std::int64_t>(bytes);
     if (limit_ != 0 && used > static_cast<std::int64_t>(limit_)) {
       in_use_.fetch_sub(static_cast<std::int64_t>(bytes));
       Exhausted(bytes);

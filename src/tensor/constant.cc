@@ -10,19 +10,23 @@ ByteSource::~ByteSource() = default;
 
 Constant::Constant(DataType type, Dims dims, std::shared_ptr<const ByteSource> source,
                    std::uint64_t offset)
-    : type_(type), dims_(std::move(dims)), size_(ElementCount(dims_)), source_(std::move(source)),
+    : type_(type),
+      dims_(std::move(dims)),
+      size_(ElementCount(dims_)),
+      source_(std::move(source)),
       offset_(offset) {
   SY_CHECK(type != DataType::kString);
   const std::uint64_t need = BytesOf(type_, size_);
   if (offset > source_->size() || need > source_->size() - offset) {
-    Throw(ErrorCode::kInvalidGraph,
-          "tensor {}{} needs bytes {}..{}, its source has {}", DataTypeName(type_),
-          DimsToString(dims_), offset, offset + need, source_->size());
+    Throw(ErrorCode::kInvalidGraph, "tensor {}{} needs bytes {}..{}, its source has {}",
+          DataTypeName(type_), DimsToString(dims_), offset, offset + need, source_->size());
   }
 }
 
 Constant::Constant(Tensor tensor)
-    : type_(tensor.type()), dims_(tensor.dims()), size_(tensor.size()),
+    : type_(tensor.type()),
+      dims_(tensor.dims()),
+      size_(tensor.size()),
       dense_(std::make_shared<const Tensor>(std::move(tensor))) {
   SY_CHECK(dense_->device().is_host() && dense_->is_dense());
 }

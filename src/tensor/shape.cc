@@ -78,7 +78,8 @@ std::int64_t ElementCount(std::span<const std::int64_t> dims) {
   std::int64_t count = 1;
   bool zero = false;
   for (std::int64_t d : dims) {
-    if (d < 0) Throw(ErrorCode::kInvalidArgument, "negative dimension in shape {}", DimsToString(dims));
+    if (d < 0)
+      Throw(ErrorCode::kInvalidArgument, "negative dimension in shape {}", DimsToString(dims));
     if (d == 0) zero = true;
   }
   if (zero) return 0;

@@ -35,7 +35,11 @@ Tensor::Tensor(DataType type, std::span<const std::int64_t> dims, const Allocato
 
 Tensor::Tensor(DataType type, std::span<const std::int64_t> dims, void* data, OrtDevice device,
                StoragePtr storage)
-    : type_(type), device_(device), size_(ElementCount(dims)), data_(data), dims_(dims),
+    : type_(type),
+      device_(device),
+      size_(ElementCount(dims)),
+      data_(data),
+      dims_(dims),
       storage_(std::move(storage)) {
   if (data == nullptr && size_ != 0) {
     Throw(ErrorCode::kInvalidArgument, "{} needs memory, got a null pointer", Describe());

@@ -1,5 +1,5 @@
-// fmt's own code, once, with hidden symbols: the distribution's libfmt is shared, and a wheel may not need it.
-// Also the template instances that fmt 9's headers declare `extern`.
+// fmt's own code, once, with hidden symbols: the distribution's libfmt is shared, and a wheel may
+// not need it. Also the template instances that fmt 9's headers declare `extern`.
 
 #include <fmt/format-inl.h>
 

@@ -8,8 +8,8 @@
 namespace switchyard {
 
 struct CpuFeatures {
-  bool avx2 = false;      // with FMA and F16C
-  bool avx512 = false;    // F, BW, VL, DQ
+  bool avx2 = false;    // with FMA and F16C
+  bool avx512 = false;  // F, BW, VL, DQ
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
   bool amx_int8 = false;

@@ -1,6 +1,7 @@
 #pragma once
 // The one error system: exceptions with a code. Borders (C ABI, Python, CLI) translate them once.
-// Not for broken invariants of our own: those are SY_CHECK, which throws EngineError and is always on.
+// Not for broken invariants of our own: those are SY_CHECK, which throws EngineError and is always
+// on.
 
 #include <exception>
 #include <string>
@@ -56,9 +57,9 @@ namespace internal {
 }  // namespace switchyard
 
 // An invariant of our own. Never for what a model, a caller or a device can cause.
-#define SY_CHECK(expression)                                                            \
-  (static_cast<bool>(expression)                                                        \
-       ? static_cast<void>(0)                                                           \
+#define SY_CHECK(expression)     \
+  (static_cast<bool>(expression) \
+       ? static_cast<void>(0)    \
        : ::switchyard::internal::CheckFailed(#expression, __FILE_NAME__, __LINE__))
 
 #if !defined(__FILE_NAME__)

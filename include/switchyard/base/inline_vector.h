@@ -1,6 +1,6 @@
 #pragma once
-// A vector of trivially copyable elements whose first N live in the object: shapes, small index lists.
-// No heap use up to N elements. Not for types with constructors that matter.
+// A vector of trivially copyable elements whose first N live in the object: shapes, small index
+// lists. No heap use up to N elements. Not for types with constructors that matter.
 
 #include <algorithm>
 #include <cstddef>

@@ -23,9 +23,9 @@ class SWITCHYARD_API ThreadTeam {
   int size() const { return size_; }
 
   // Runs body(chunk, worker) for each chunk in [0, count), worker in [0, size()); returns when all
-  // are done. A body that throws ends the loop: the first exception is rethrown here. Thread-safe: a
-  // call that finds the team busy, a nested call, and loops of one chunk run on the calling thread
-  // (worker 0). No allocation.
+  // are done. A body that throws ends the loop: the first exception is rethrown here. Thread-safe:
+  // a call that finds the team busy, a nested call, and loops of one chunk run on the calling
+  // thread (worker 0). No allocation.
   void ParallelFor(std::int64_t count, FunctionRef<void(std::int64_t chunk, int worker)> body);
 
   // Splits [0, total) into ranges of at least `grain` items, at most 4 per thread, and runs

@@ -13,10 +13,10 @@ namespace switchyard {
 // A set of nodes; with a MetaDef they are to be fused into one node that the provider compiles.
 struct IndexedSubGraph {
   struct MetaDef {
-    std::string name;    // of the fused operator, unique per claim
+    std::string name;  // of the fused operator, unique per claim
     std::string domain;
     int since_version = 1;
-    std::vector<std::string> inputs;                 // value names, ordered
+    std::vector<std::string> inputs;  // value names, ordered
     std::vector<std::string> outputs;
     std::vector<std::string> constant_initializers;  // kept inside: not inputs, not uploaded
     std::vector<std::size_t> host_inputs;            // inputs wanted in host memory
@@ -34,7 +34,8 @@ struct IndexedSubGraph {
 
 struct ComputeCapability {
   ComputeCapability() = default;
-  explicit ComputeCapability(std::unique_ptr<IndexedSubGraph> graph) : sub_graph(std::move(graph)) {}
+  explicit ComputeCapability(std::unique_ptr<IndexedSubGraph> graph)
+      : sub_graph(std::move(graph)) {}
 
   std::unique_ptr<IndexedSubGraph> sub_graph;
   // Bytes that the claim would take from the resource accountant; nullopt: the constants it reads.
@@ -45,6 +46,7 @@ struct ComputeCapability {
 // inside. `name` should be unique per provider.
 SWITCHYARD_API std::unique_ptr<IndexedSubGraph> MakeFusedSubGraph(const GraphViewer& graph,
                                                                   std::vector<NodeIndex> nodes,
-                                                                  std::string name, std::string domain);
+                                                                  std::string name,
+                                                                  std::string domain);
 
 }  // namespace switchyard

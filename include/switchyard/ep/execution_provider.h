@@ -80,16 +80,16 @@ class SWITCHYARD_API IExecutionProvider {
   // What can you run? The full form is asked; by default it calls the short form, which by default
   // claims every node that the registry has a kernel for. It changes nothing.
   virtual std::vector<std::unique_ptr<ComputeCapability>> GetCapability(
-      const GraphViewer& graph, const IKernelLookup& lookup, const GraphOptimizerRegistry& optimizers,
-      IResourceAccountant* accountant = nullptr) const;
+      const GraphViewer& graph, const IKernelLookup& lookup,
+      const GraphOptimizerRegistry& optimizers, IResourceAccountant* accountant = nullptr) const;
   virtual std::vector<std::unique_ptr<ComputeCapability>> GetCapability(
       const GraphViewer& graph, const IKernelLookup& lookup) const;
 #pragma GCC diagnostic pop
   // nullptr: it compiles.
   virtual std::shared_ptr<KernelRegistry> GetKernelRegistry() const;
   // One kernel per group, in order. NotImplemented dissolves a claim with its reason.
-  virtual std::vector<std::unique_ptr<OpKernel>> Compile(const std::vector<FusedNodeAndGraph>& groups,
-                                                         CompileContext& context);
+  virtual std::vector<std::unique_ptr<OpKernel>> Compile(
+      const std::vector<FusedNodeAndGraph>& groups, CompileContext& context);
   // One per memory type; the first serves this provider's device. Empty: host memory.
   virtual std::vector<AllocatorPtr> CreatePreferredAllocators();
   virtual std::unique_ptr<IDataTransfer> GetDataTransfer() const;  // nullptr: host memory
@@ -116,7 +116,9 @@ class SWITCHYARD_API ExecutionProviders {
   const IExecutionProvider* Get(std::string_view name) const;  // nullptr: none
   std::size_t size() const { return items_.size(); }
   IExecutionProvider& operator[](std::size_t i) const { return *items_[i].provider; }
-  const std::shared_ptr<IExecutionProvider>& shared(std::size_t i) const { return items_[i].provider; }
+  const std::shared_ptr<IExecutionProvider>& shared(std::size_t i) const {
+    return items_[i].provider;
+  }
   const std::string& name(std::size_t i) const { return items_[i].name; }
 
  private:

@@ -21,19 +21,23 @@ namespace switchyard {
 class IExecutionProvider;
 
 // Another arrangement of a constant input, made once at load and shared by all who name the same
-// constant and id. Pack is pure: it writes parts [begin, end) of `destination` from the dense tensor.
+// constant and id. Pack is pure: it writes parts [begin, end) of `destination` from the dense
+// tensor.
 struct PackedForm {
-  std::string id;          // names the arrangement with all its parameters: "sgemm.b.6x16.avx2"
+  std::string id;  // names the arrangement with all its parameters: "sgemm.b.6x16.avx2"
   std::size_t bytes = 0;
   std::size_t align = 64;
   std::int64_t parts = 1;  // independent pieces
-  std::function<void(const Tensor& dense, std::int64_t begin, std::int64_t end, std::byte* destination)> pack;
+  std::function<void(const Tensor& dense, std::int64_t begin, std::int64_t end,
+                     std::byte* destination)>
+      pack;
 };
 
 // What a factory gets. Valid only during construction, but for the node.
 class SWITCHYARD_API OpKernelInfo {
  public:
-  OpKernelInfo(const Node& node, const IExecutionProvider& provider) : node_(node), provider_(provider) {}
+  OpKernelInfo(const Node& node, const IExecutionProvider& provider)
+      : node_(node), provider_(provider) {}
 
   const Node& node() const { return node_; }
   const Attributes& attributes() const { return node_.attributes(); }
@@ -41,7 +45,9 @@ class SWITCHYARD_API OpKernelInfo {
   std::size_t num_inputs() const { return node_.inputs().size(); }
   std::size_t num_outputs() const { return node_.outputs().size(); }
   bool has_input(std::size_t i) const { return i < num_inputs() && node_.inputs()[i] != nullptr; }
-  bool has_output(std::size_t i) const { return i < num_outputs() && node_.outputs()[i] != nullptr; }
+  bool has_output(std::size_t i) const {
+    return i < num_outputs() && node_.outputs()[i] != nullptr;
+  }
   const ValueType& input_type(std::size_t i) const { return node_.inputs()[i]->type(); }
   const ValueType& output_type(std::size_t i) const { return node_.outputs()[i]->type(); }
   // The contents of input i if it is the same in every Run, else nullptr.

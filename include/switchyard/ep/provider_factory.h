@@ -35,7 +35,9 @@ struct ProviderFactory {
   std::function<std::optional<std::string>()> unavailable;
   std::function<std::vector<OrtEpDevice>()> devices;  // may be empty
   // Unknown keys and bad values: InvalidArgument listing the known keys.
-  std::function<std::shared_ptr<IExecutionProvider>(const ProviderOptions&, const ProviderEnvironment&)> create;
+  std::function<std::shared_ptr<IExecutionProvider>(const ProviderOptions&,
+                                                    const ProviderEnvironment&)>
+      create;
 };
 
 // All named providers of a process part. Thread-safe.

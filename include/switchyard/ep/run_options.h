@@ -13,11 +13,14 @@ class RunOptions {
  public:
   RunOptions() = default;
   RunOptions(const RunOptions& other)
-      : tag(other.tag), log_severity(other.log_severity), log_verbosity(other.log_verbosity),
-        config(other.config), terminate_(other.terminated()) {}
+      : tag(other.tag),
+        log_severity(other.log_severity),
+        log_verbosity(other.log_verbosity),
+        config(other.config),
+        terminate_(other.terminated()) {}
 
-  std::string tag;         // stands in log lines and in the profile
-  int log_severity = -1;   // -1: the session's
+  std::string tag;        // stands in log lines and in the profile
+  int log_severity = -1;  // -1: the session's
   int log_verbosity = 0;
   std::map<std::string, std::string> config;
 

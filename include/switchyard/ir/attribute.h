@@ -47,10 +47,10 @@ struct AttributeReference {
 struct SWITCHYARD_API Attribute {
   using Graphs = std::vector<std::shared_ptr<Graph>>;
   std::string name;
-  std::variant<std::monostate, float, std::int64_t, std::string, ConstantPtr, std::shared_ptr<Graph>,
-               std::vector<float>, std::vector<std::int64_t>, std::vector<std::string>,
-               std::vector<ConstantPtr>, Graphs, ValueType, std::vector<ValueType>,
-               AttributeReference>
+  std::variant<std::monostate, float, std::int64_t, std::string, ConstantPtr,
+               std::shared_ptr<Graph>, std::vector<float>, std::vector<std::int64_t>,
+               std::vector<std::string>, std::vector<ConstantPtr>, Graphs, ValueType,
+               std::vector<ValueType>, AttributeReference>
       value;
 
   AttributeType type() const;
@@ -74,8 +74,8 @@ class SWITCHYARD_API Attributes {
   std::span<const std::int64_t> Ints(std::string_view name) const;  // absent: empty
   std::span<const float> Floats(std::string_view name) const;
   std::span<const std::string> Strings(std::string_view name) const;
-  ConstantPtr Tensor(std::string_view name) const;                  // absent: nullptr
-  std::shared_ptr<Graph> Subgraph(std::string_view name) const;     // absent: nullptr
+  ConstantPtr Tensor(std::string_view name) const;               // absent: nullptr
+  std::shared_ptr<Graph> Subgraph(std::string_view name) const;  // absent: nullptr
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
 
  private:

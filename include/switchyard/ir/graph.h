@@ -64,10 +64,12 @@ class SWITCHYARD_API Node {
   NodeIndex Index() const { return index_; }
   const std::string& Name() const { return name_; }
   const std::string& OpType() const { return op_type_; }
-  const std::string& Domain() const { return domain_; }  // "" is ai.onnx
+  const std::string& Domain() const { return domain_; }      // "" is ai.onnx
   const std::string& Overload() const { return overload_; }  // of the model-local function it calls
-  int SinceVersion() const { return since_version_; }    // of the schema it resolves to; the opset
-                                                         // version where there is no schema
+  int SinceVersion() const {
+    return since_version_;
+  }  // of the schema it resolves to; the opset
+     // version where there is no schema
   const Attributes& attributes() const { return attributes_; }
   // Optional arguments left out are nullptr.
   std::span<NodeArg* const> inputs() const { return inputs_; }
@@ -116,10 +118,10 @@ class SWITCHYARD_API Graph {
   std::span<NodeArg* const> inputs() const { return inputs_; }  // overridable ones included
   std::span<NodeArg* const> outputs() const { return outputs_; }
   bool is_output(const NodeArg* value) const { return value->output_uses_ != 0; }
-  Node* node(NodeIndex index) const;       // nullptr: removed
+  Node* node(NodeIndex index) const;                        // nullptr: removed
   std::size_t node_limit() const { return nodes_.size(); }  // indices are below it
   std::size_t node_count() const { return live_nodes_; }
-  NodeArg* value(ValueId id) const;        // nullptr: removed
+  NodeArg* value(ValueId id) const;  // nullptr: removed
   std::size_t value_limit() const { return values_.size(); }
   NodeArg* FindValue(std::string_view name) const;
   // Producers before consumers; ties in order of creation. Throws InvalidGraph naming a node of the
@@ -145,8 +147,8 @@ class SWITCHYARD_API Graph {
   void EraseAttribute(Node* node, std::string_view name);
   void SetInfo(NodeArg* value, ValueInfo info);
   void RenameValue(NodeArg* value, std::string name);  // captures in bodies follow
-  void RemoveValue(NodeArg* value);  // only without producer and consumers
-  void DropInput(NodeArg* value);    // an input becomes a plain value or constant
+  void RemoveValue(NodeArg* value);                    // only without producer and consumers
+  void DropInput(NodeArg* value);                      // an input becomes a plain value or constant
   // Drops values and constants that nothing reads, in bodies too.
   void RemoveUnusedValues();
   // Reads anew what the node's bodies capture; call it after editing them.

@@ -20,7 +20,8 @@ namespace switchyard {
 class SWITCHYARD_API InferenceContext {
  public:
   // Called with a body, the types of its inputs; answers those of its outputs.
-  using InferBody = FunctionRef<std::vector<ValueInfo>(Graph& body, std::span<const ValueInfo> inputs)>;
+  using InferBody =
+      FunctionRef<std::vector<ValueInfo>(Graph& body, std::span<const ValueInfo> inputs)>;
 
   InferenceContext(const Node& node, const Graph& graph, std::span<const ValueInfo* const> inputs,
                    std::span<ValueInfo> outputs, const InferBody* infer_body = nullptr)
@@ -82,7 +83,8 @@ class SWITCHYARD_API InferenceRegistry {
   InferenceRegistry();
   ~InferenceRegistry();
   // Serves versions first..last of the schema (since_version), last 0: open.
-  void Register(std::string_view domain, std::string_view op_type, int first, int last, InferenceFn fn);
+  void Register(std::string_view domain, std::string_view op_type, int first, int last,
+                InferenceFn fn);
   void Register(std::string_view op_type, InferenceFn fn) { Register("", op_type, 1, 0, fn); }
   // nullptr: none.
   InferenceFn Find(const Node& node) const;

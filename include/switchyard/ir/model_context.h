@@ -1,5 +1,6 @@
 #pragma once
-// What surrounds the graph of a model: versions, metadata, functions, symbols. Not the graph itself.
+// What surrounds the graph of a model: versions, metadata, functions, symbols. Not the graph
+// itself.
 
 #include <cstdint>
 #include <map>
@@ -16,7 +17,7 @@ namespace switchyard {
 // inside may be AttributeReferences.
 struct FunctionBody {
   std::string domain, name, overload;
-  std::vector<std::string> attributes;          // without default
+  std::vector<std::string> attributes;  // without default
   Attributes default_attributes;
   std::map<std::string, int> opset_imports;
   std::shared_ptr<Graph> body;

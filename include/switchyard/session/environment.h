@@ -1,6 +1,6 @@
 #pragma once
-// What sessions of a process share: the logger, the providers known by name, allocators, and a thread
-// team if asked for. Create one and keep it as long as its sessions.
+// What sessions of a process share: the logger, the providers known by name, allocators, and a
+// thread team if asked for. Create one and keep it as long as its sessions.
 
 #include <memory>
 #include <string>
@@ -39,6 +39,5 @@ class SWITCHYARD_API Environment {
   std::shared_ptr<ThreadTeam> team_;
   AllocatorPtr host_;
 };
-
 
 }  // namespace switchyard

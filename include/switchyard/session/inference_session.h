@@ -32,9 +32,9 @@ struct SessionArg {
 // Where bytes and copies went: counters since creation, over all Runs.
 struct SessionCounters {
   std::uint64_t runs = 0;
-  std::uint64_t plannings = 0;       // memory plans made
-  std::uint64_t bindings = 0;        // shape bindings made
-  std::uint64_t copies = 0;          // between memory spaces
+  std::uint64_t plannings = 0;  // memory plans made
+  std::uint64_t bindings = 0;   // shape bindings made
+  std::uint64_t copies = 0;     // between memory spaces
   std::uint64_t copied_bytes = 0;
   std::uint64_t arena_bytes = 0;     // planned, largest
   std::uint64_t constant_bytes = 0;  // each constant once
@@ -53,17 +53,18 @@ class SWITCHYARD_API InferenceSession {
   InferenceSession(const InferenceSession&) = delete;
   InferenceSession& operator=(const InferenceSession&) = delete;
 
-  std::span<const SessionArg> inputs() const;   // without overridable initializers
+  std::span<const SessionArg> inputs() const;  // without overridable initializers
   std::span<const SessionArg> outputs() const;
   std::span<const SessionArg> overridable_initializers() const;
   const ModelMetadata& metadata() const;
-  std::vector<std::string> providers() const;   // names in priority order
+  std::vector<std::string> providers() const;  // names in priority order
   std::vector<ProviderOptions> provider_options() const;
 
   // Feeds by name; fetches by name, empty: all outputs in order. Tensors may lie in any memory a
   // provider of this session reaches. A failed Run leaves the session usable.
   std::vector<OrtValue> Run(const RunOptions& options, std::span<const std::string> input_names,
-                            std::span<const OrtValue> inputs, std::span<const std::string> output_names);
+                            std::span<const OrtValue> inputs,
+                            std::span<const std::string> output_names);
   // Inputs and outputs as bound; outputs bound to a device are allocated there.
   void Run(const RunOptions& options, IOBinding& binding);
 

@@ -15,7 +15,13 @@
 namespace switchyard {
 
 // The values equal those of the C ABI.
-enum class GraphOptimizationLevel : int { kDisableAll = 0, kBasic = 1, kExtended = 2, kLayout = 3, kAll = 99 };
+enum class GraphOptimizationLevel : int {
+  kDisableAll = 0,
+  kBasic = 1,
+  kExtended = 2,
+  kLayout = 3,
+  kAll = 99
+};
 enum class ExecutionMode : int { kSequential = 0, kParallel = 1 };
 enum class ExecutionOrder : int { kDefault = 0, kPriorityBased = 1, kMemoryEfficient = 2 };
 
@@ -67,7 +73,9 @@ class SWITCHYARD_API SessionOptions {
   };
   const std::vector<ProviderRequest>& providers() const { return providers_; }
   void ClearProviders() { providers_.clear(); }
-  const std::vector<std::shared_ptr<const CustomOpDomain>>& custom_domains() const { return domains_; }
+  const std::vector<std::shared_ptr<const CustomOpDomain>>& custom_domains() const {
+    return domains_;
+  }
 
  private:
   std::vector<ProviderRequest> providers_;

@@ -29,7 +29,8 @@ class SWITCHYARD_API Constant {
  public:
   // Little-endian dense elements at [offset, offset + BytesOf(type, count)) of `source`.
   // Throws InvalidGraph when the range is not inside the source.
-  Constant(DataType type, Dims dims, std::shared_ptr<const ByteSource> source, std::uint64_t offset);
+  Constant(DataType type, Dims dims, std::shared_ptr<const ByteSource> source,
+           std::uint64_t offset);
   // Takes a dense host tensor.
   explicit Constant(Tensor tensor);
 

@@ -72,12 +72,12 @@ constexpr TypeSet operator|(DataType a, DataType b) { return TypeSet(a) | TypeSe
 
 namespace types {
 inline constexpr TypeSet kFloat32{DataType::kFloat};
-inline constexpr TypeSet kFloats = DataType::kFloat | DataType::kDouble | DataType::kFloat16 |
-                                   TypeSet(DataType::kBFloat16);
-inline constexpr TypeSet kSigned = DataType::kInt8 | DataType::kInt16 | DataType::kInt32 |
-                                   TypeSet(DataType::kInt64);
-inline constexpr TypeSet kUnsigned = DataType::kUint8 | DataType::kUint16 | DataType::kUint32 |
-                                     TypeSet(DataType::kUint64);
+inline constexpr TypeSet kFloats =
+    DataType::kFloat | DataType::kDouble | DataType::kFloat16 | TypeSet(DataType::kBFloat16);
+inline constexpr TypeSet kSigned =
+    DataType::kInt8 | DataType::kInt16 | DataType::kInt32 | TypeSet(DataType::kInt64);
+inline constexpr TypeSet kUnsigned =
+    DataType::kUint8 | DataType::kUint16 | DataType::kUint32 | TypeSet(DataType::kUint64);
 inline constexpr TypeSet kIntegers = kSigned | kUnsigned;
 inline constexpr TypeSet kNumeric = kFloats | kIntegers;
 inline constexpr TypeSet kBool{DataType::kBool};
@@ -89,18 +89,18 @@ inline constexpr TypeSet kPacked = DataType::kUint4 | DataType::kInt4 | DataType
                                    DataType::kInt2 | TypeSet(DataType::kFloat4E2M1);
 inline constexpr TypeSet kComplex = DataType::kComplex64 | DataType::kComplex128;
 // Whatever has a fixed size of whole bytes: data movement does not look inside.
-inline constexpr TypeSet kFixedBytes = kNumeric | kBool | kFloat8 | kComplex |
-                                       TypeSet(DataType::kFloat8E8M0);
+inline constexpr TypeSet kFixedBytes =
+    kNumeric | kBool | kFloat8 | kComplex | TypeSet(DataType::kFloat8E8M0);
 inline constexpr TypeSet kAll = kFixedBytes | kPacked | kString;
 }  // namespace types
 
 // DataTypeOf<T>: the code of a C++ type. Narrow floats have their own types in narrow_float.h.
 template <typename T>
 struct DataTypeTraits;
-#define SY_DATA_TYPE(cpp, code)                          \
-  template <>                                            \
-  struct DataTypeTraits<cpp> {                           \
-    static constexpr DataType value = DataType::code;    \
+#define SY_DATA_TYPE(cpp, code)                       \
+  template <>                                         \
+  struct DataTypeTraits<cpp> {                        \
+    static constexpr DataType value = DataType::code; \
   }
 SY_DATA_TYPE(float, kFloat);
 SY_DATA_TYPE(double, kDouble);

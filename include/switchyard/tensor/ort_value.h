@@ -31,8 +31,8 @@ struct SequenceValue {
 
 class SWITCHYARD_API OrtValue {
  public:
-  OrtValue() = default;  // nothing
-  OrtValue(Tensor tensor);                                // NOLINT: implicit by intent
+  OrtValue() = default;                                     // nothing
+  OrtValue(Tensor tensor);                                  // NOLINT: implicit by intent
   OrtValue(std::shared_ptr<const SequenceValue> sequence);  // NOLINT
   OrtValue(std::shared_ptr<const MapValue> map);            // NOLINT
   static OrtValue Sequence(ValueType element_type, std::vector<OrtValue> items);
@@ -70,9 +70,9 @@ template <typename T>
 OrtValue OrtValue::FromData(std::span<const std::int64_t> dims, std::span<const T> values) {
   Tensor tensor(DataTypeOf<T>, dims, MakeHostAllocator());
   if (static_cast<std::int64_t>(values.size()) != tensor.size()) {
-    throw Error(ErrorCode::kInvalidArgument, "OrtValue::FromData: " +
-                                                 std::to_string(values.size()) +
-                                                 " values for " + tensor.Describe());
+    throw Error(ErrorCode::kInvalidArgument,
+                "OrtValue::FromData: " + std::to_string(values.size()) + " values for " +
+                    tensor.Describe());
   }
   std::copy(values.begin(), values.end(), tensor.template data_mutable<T>());
   return OrtValue(std::move(tensor));

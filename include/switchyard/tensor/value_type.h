@@ -12,7 +12,15 @@
 namespace switchyard {
 
 struct SWITCHYARD_API ValueType {
-  enum class Kind : std::uint8_t { kUnknown, kTensor, kSparseTensor, kSequence, kOptional, kMap, kOpaque };
+  enum class Kind : std::uint8_t {
+    kUnknown,
+    kTensor,
+    kSparseTensor,
+    kSequence,
+    kOptional,
+    kMap,
+    kOpaque
+  };
 
   Kind kind = Kind::kUnknown;
   // Tensor: the element type. Map: the key type.

@@ -103,7 +103,7 @@ std::vector<Patch::Ref> Patch::Impl::NewNode(std::string_view op_type, std::stri
   staged.opset = graph.opset(node.domain_);
   if (staged.opset == 0) staged.opset = std::max(schemas.NewestOpset(node.domain_), 1);
   const OpSchema* schema = schemas.Find(node.domain_, op_type, staged.opset);
-  node.since_version_ = since_version != 0   ? since_version
+  node.since_version_ = since_version != 0  ? since_version
                         : schema != nullptr ? schema->since_version
                                             : staged.opset;
   staged.inputs.assign(inputs.begin(), inputs.end());
@@ -124,8 +124,7 @@ void ResolveReferences(Attributes* attributes, const Attributes* arguments) {
   for (const Attribute& attribute : before) {
     const auto* reference = std::get_if<AttributeReference>(&attribute.value);
     if (reference == nullptr) continue;
-    const Attribute* argument =
-        arguments != nullptr ? arguments->Find(reference->name) : nullptr;
+    const Attribute* argument = arguments != nullptr ? arguments->Find(reference->name) : nullptr;
     if (argument != nullptr) {
       attributes->Set(Attribute{attribute.name, argument->value});
     } else {
@@ -180,9 +179,8 @@ std::vector<Patch::Ref> Patch::Inline(const Graph& body, std::span<const Ref> in
   return outputs;
 }
 
-void Patch::Impl::InlineNode(const Node& node, std::string_view prefix,
-                             const Attributes* arguments, bool same_symbols,
-                             std::vector<Ref>* known) {
+void Patch::Impl::InlineNode(const Node& node, std::string_view prefix, const Attributes* arguments,
+                             bool same_symbols, std::vector<Ref>* known) {
   std::vector<Ref> inputs;
   for (const NodeArg* input : node.inputs()) {
     inputs.push_back(input != nullptr ? (*known)[input->id()] : Ref());

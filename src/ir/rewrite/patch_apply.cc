@@ -20,8 +20,8 @@ bool SameInfo(const ValueInfo& a, const ValueInfo& b) {
     return false;
   }
   if (!SameShape(a.type.shape, b.type.shape)) return false;
-  return !a.has_value || std::equal(a.value.begin(), a.value.end(), b.value.begin(),
-                                    b.value.end(), SameDim);
+  return !a.has_value ||
+         std::equal(a.value.begin(), a.value.end(), b.value.begin(), b.value.end(), SameDim);
 }
 
 // Whether `found` may stand where `known` is expected.
@@ -31,8 +31,7 @@ std::string Contradiction(const ValueInfo& known, const ValueInfo& found) {
     return "type " + known.type.ToString() + " would become " + found.type.ToString();
   }
   if (known.type.is_tensor() && !MergeShapes(known.type.shape, found.type.shape)) {
-    return "shape " + known.type.shape.ToString() + " would become " +
-           found.type.shape.ToString();
+    return "shape " + known.type.shape.ToString() + " would become " + found.type.shape.ToString();
   }
   return {};
 }
@@ -171,8 +170,7 @@ std::string Patch::Impl::InferStaged(Graph& target, const InferenceRegistry& inf
   return {};
 }
 
-std::string Patch::Impl::CheckEdits(const Graph& target,
-                                    const InferenceRegistry& inference) const {
+std::string Patch::Impl::CheckEdits(const Graph& target, const InferenceRegistry& inference) const {
   std::vector<NodeIndex> edited;
   for (const InputEdit& edit : input_edits) edited.push_back(edit.node);
   for (const AttributeEdit& edit : attribute_edits) edited.push_back(edit.node);
@@ -225,10 +223,11 @@ std::string Patch::Impl::CheckRemovals(const Graph& target) const {
     const Node& node = *target.node(index);
     for (const NodeArg* output : node.outputs()) {
       if (output == nullptr || ReplacementOf(output) != nullptr) continue;
-      if (target.is_output(output)) return "the graph output '" + output->Name() + "' would be lost";
+      if (target.is_output(output))
+        return "the graph output '" + output->Name() + "' would be lost";
       for (NodeIndex user : output->consumers()) {
-        const bool rewired = std::any_of(
-            input_edits.begin(), input_edits.end(), [&](const InputEdit& edit) {
+        const bool rewired =
+            std::any_of(input_edits.begin(), input_edits.end(), [&](const InputEdit& edit) {
               return edit.node == user && edit.slot < target.node(user)->inputs().size() &&
                      target.node(user)->inputs()[edit.slot] == output;
             });
@@ -374,8 +373,7 @@ void Patch::Impl::Splice(Graph& target, Result* result) {
   target.rank_valid_ = keeps_ranks;
 }
 
-void Patch::Impl::SpliceReplacement(Graph& target, const Replacement& replacement,
-                                    Result* result) {
+void Patch::Impl::SpliceReplacement(Graph& target, const Replacement& replacement, Result* result) {
   NodeArg* old = replacement.old;
   NodeArg* with = Resolve(replacement.with);
   const bool was_constant = old->is_constant();
@@ -401,8 +399,7 @@ void Patch::Impl::SpliceReplacement(Graph& target, const Replacement& replacemen
     identities.push_back({old, with});
     return;
   }
-  const bool takes_name =
-      was_output || (replacement.with.staged >= 0 && !target.is_output(with));
+  const bool takes_name = was_output || (replacement.with.staged >= 0 && !target.is_output(with));
   if (!takes_name || old->is_input() || old->is_captured() || old->constant() != nullptr) return;
   const std::string name = old->Name();
   target.RenameValue(old, target.UniqueName(name));

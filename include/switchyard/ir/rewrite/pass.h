@@ -26,9 +26,9 @@ using NodeEvaluator = std::function<std::optional<std::vector<Tensor>>(
 
 struct PassContext {
   const InferenceRegistry& inference;
-  NodeEvaluator evaluate;                         // may be empty
+  NodeEvaluator evaluate;  // may be empty
   // Provider passes: true if this node belongs to the partition that the pass may touch.
-  std::function<bool(const Node&)> may_touch;     // empty: all
+  std::function<bool(const Node&)> may_touch;  // empty: all
   // Says of a node that a pass wants to create why it may not be; "": fine. Empty: no check.
   Patch::NodeCheck refuse_node;
   // Told after each patch, with the graph it changed.
@@ -51,7 +51,8 @@ class SWITCHYARD_API Pass {
   virtual std::vector<std::string_view> roots() const { return {}; }
   // Proposes an edit around `node`, or nothing. Called for nodes in topological order, repeated
   // until nothing changes.
-  virtual std::optional<Patch> Propose(const Graph& graph, const Node& node, PassContext& context) const = 0;
+  virtual std::optional<Patch> Propose(const Graph& graph, const Node& node,
+                                       PassContext& context) const = 0;
 };
 
 class SWITCHYARD_API PassRegistry {
@@ -70,15 +71,15 @@ struct PassResult {
   double milliseconds = 0;
 };
 
-// Runs passes over a graph and its bodies until none finds anything more. Throws EngineError naming the pass when the
-// verifier finds the graph broken afterwards.
+// Runs passes over a graph and its bodies until none finds anything more. Throws EngineError naming
+// the pass when the verifier finds the graph broken afterwards.
 class SWITCHYARD_API PassPipeline {
  public:
   struct Limits {
     std::vector<std::string> disabled;  // names
     Exactness admitted = Exactness::kRounding;
-    std::int64_t stop_after = -1;       // patches over the whole session, -1: no limit
-    int max_sweeps = 10;  // how often each pass may look at what others changed
+    std::int64_t stop_after = -1;  // patches over the whole session, -1: no limit
+    int max_sweeps = 10;           // how often each pass may look at what others changed
     bool verify_each_pass = false;
   };
 
@@ -100,8 +101,8 @@ class SWITCHYARD_API PassPipeline {
 class OpSchemaRegistry;
 
 // Throws InvalidGraph (loaded graphs) saying what is broken: dangling ids, wrong producer or
-// consumer lists, duplicate names, cycles, arity or types against the schemas (nullptr: the built-in
-// ones; operators without schema are not checked), bodies included.
+// consumer lists, duplicate names, cycles, arity or types against the schemas (nullptr: the
+// built-in ones; operators without schema are not checked), bodies included.
 SWITCHYARD_API void VerifyGraph(const Graph& graph, const OpSchemaRegistry* schemas = nullptr);
 
 }  // namespace switchyard

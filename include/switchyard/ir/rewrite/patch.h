@@ -57,7 +57,7 @@ class SWITCHYARD_API Patch {
   bool empty() const;
 
   struct Result {
-    std::string refused;             // empty: applied; otherwise why not
+    std::string refused;  // empty: applied; otherwise why not
     std::vector<NodeIndex> created;
     std::vector<NodeIndex> removed;
     std::vector<NodeIndex> touched;  // live nodes around the edit, the created ones included

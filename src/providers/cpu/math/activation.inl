@@ -34,8 +34,8 @@ SY_INLINE F32::Reg Sigmoid(F32::Reg x) {
 SY_INLINE F32::Reg Tanh(F32::Reg x) {
   const F32::Reg a = F32::Abs(x);
   const F32::Reg e = ExpClamped(F32::Add(a, a));
-  F32::Reg large = F32::Sub(
-      F32::Set1(1.0f), F32::Div(F32::Set1(2.0f), F32::Add(e, F32::Set1(1.0f))));
+  F32::Reg large =
+      F32::Sub(F32::Set1(1.0f), F32::Div(F32::Set1(2.0f), F32::Add(e, F32::Set1(1.0f))));
   large = F32::SelectLess(x, F32::Zero(), F32::Sub(F32::Zero(), large), large);
   const F32::Reg z = F32::Mul(x, x);
   F32::Reg p = F32::Set1(-5.70498872745e-3f);
@@ -51,8 +51,7 @@ SY_INLINE F32::Reg Tanh(F32::Reg x) {
 // fit of erfcx to 2e-8 relative, so that the negative tail keeps its relative accuracy.
 SY_INLINE F32::Reg GeluErf(F32::Reg x) {
   const F32::Reg y = F32::Mul(F32::Abs(x), F32::Set1(0.70710678f));
-  const F32::Reg t =
-      F32::Div(F32::Set1(1.0f), F32::Fma(y, F32::Set1(0.38f), F32::Set1(1.0f)));
+  const F32::Reg t = F32::Div(F32::Set1(1.0f), F32::Fma(y, F32::Set1(0.38f), F32::Set1(1.0f)));
   F32::Reg p = F32::Set1(5.904776349e-02f);
   p = F32::Fma(p, t, F32::Set1(-2.626905100e-01f));
   p = F32::Fma(p, t, F32::Set1(3.647452640e-01f));
@@ -73,9 +72,8 @@ SY_INLINE F32::Reg GeluErf(F32::Reg x) {
 SY_INLINE F32::Reg GeluTanh(F32::Reg x) {
   const F32::Reg bounded = F32::Max(F32::Set1(-20.0f), x);
   const F32::Reg z = F32::Min(F32::Set1(20.0f), bounded);
-  const F32::Reg inner = F32::Mul(
-      F32::Mul(z, F32::Set1(0.7978845608f)),
-      F32::Fma(F32::Mul(z, z), F32::Set1(0.044715f), F32::Set1(1.0f)));
+  const F32::Reg inner = F32::Mul(F32::Mul(z, F32::Set1(0.7978845608f)),
+                                  F32::Fma(F32::Mul(z, z), F32::Set1(0.044715f), F32::Set1(1.0f)));
   // 0.5 (1 + tanh u) = sigmoid(2 u)
   return F32::Mul(bounded, Sigmoid(F32::Add(inner, inner)));
 }

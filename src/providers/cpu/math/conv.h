@@ -30,10 +30,10 @@ struct ConvShape {
 
 enum class ConvPath : std::uint8_t {
   kNothing,
-  kPointwise,   // 1x1: the input is the matrix
-  kUnfold,      // im2col tiles in scratch
-  kRows,        // padded input rows in scratch, read through an offset table
-  kDepthwise,   // one input channel per group
+  kPointwise,  // 1x1: the input is the matrix
+  kUnfold,     // im2col tiles in scratch
+  kRows,       // padded input rows in scratch, read through an offset table
+  kDepthwise,  // one input channel per group
 };
 
 struct ConvPlan {

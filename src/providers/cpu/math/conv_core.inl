@@ -75,20 +75,19 @@ struct Conv {
 
   static StripShape Strip(const ConvShape& s, std::int64_t out_rows) {
     return StripShape::For(s.in[1], s.in[2], s.out[2], s.kernel[1], s.kernel[2], s.stride[1],
-                           s.stride[2], s.dilation[1], s.dilation[2], s.pad[1], s.pad[2],
-                           out_rows);
+                           s.stride[2], s.dilation[1], s.dilation[2], s.pad[1], s.pad[2], out_rows);
   }
 
-  // Reading padded rows in place of unfolding costs the columns that do not fill a vector; unfolding
-  // costs about ten cycles for sixteen pixels of one row of the matrix, a product 2 M.
+  // Reading padded rows in place of unfolding costs the columns that do not fill a vector;
+  // unfolding costs about ten cycles for sixteen pixels of one row of the matrix, a product 2 M.
   static bool RowsPay(const ConvShape& s) {
     if (s.in[0] != 1 || s.out[0] != 1 || s.kernel[0] != 1) return false;
     if (s.stride[2] > 2) return false;
     const auto m = static_cast<double>(GroupOut(s));
-    const double waste = static_cast<double>(RoundUp(s.out[2], V::kW)) /
-                         static_cast<double>(s.out[2]);
-    const double fill = 10.0 * static_cast<double>(s.stride[1] * s.stride[2]) /
-                        static_cast<double>(KernelSize(s));
+    const double waste =
+        static_cast<double>(RoundUp(s.out[2], V::kW)) / static_cast<double>(s.out[2]);
+    const double fill =
+        10.0 * static_cast<double>(s.stride[1] * s.stride[2]) / static_cast<double>(KernelSize(s));
     if (Strip(s, 1).Elements() * GroupIn(s) > (V::kManyRegisters ? 196608 : 65536)) return false;
     return 2 * m * waste + fill < 2 * m + 10;
   }
@@ -109,8 +108,7 @@ struct Conv {
                 : RowsPay(s)   ? ConvPath::kRows
                                : ConvPath::kUnfold;
     const std::int64_t k = GroupK(s);
-    plan.k_block = MaxOf<std::int64_t>(
-        1, CeilDiv(k, MaxOf<std::int64_t>(1, CeilDiv(k, kBlockK))));
+    plan.k_block = MaxOf<std::int64_t>(1, CeilDiv(k, MaxOf<std::int64_t>(1, CeilDiv(k, kBlockK))));
     const std::int64_t m = GroupOut(s);
     const std::int64_t unit = plan.path == ConvPath::kRows ? s.out[2] : kTilePixels;
     const std::int64_t units =
@@ -159,8 +157,8 @@ struct Conv {
           MinOf(s.out[1], RoundUp(MaxOf<std::int64_t>(8, static_cast<std::int64_t>(rows)), 4));
     }
     plan.pixel_chunks = CeilDiv(s.out[1], plan.pixel_chunk);
-    plan.channel_chunk = MaxOf<std::int64_t>(
-        1, MinOf(planes, static_cast<std::int64_t>(target / plane_flops)));
+    plan.channel_chunk =
+        MaxOf<std::int64_t>(1, MinOf(planes, static_cast<std::int64_t>(target / plane_flops)));
     if (plan.pixel_chunks > 1) plan.channel_chunk = 1;
     plan.channel_chunks = CeilDiv(planes, plan.channel_chunk);
     plan.chunks = plan.channel_chunks * plan.pixel_chunks;
@@ -243,8 +241,8 @@ struct Conv {
         const std::int64_t hi = MaxOf(MinOf(last[kx], end), lo);
         ZeroRun(out, lo - seg.x);
         const float* row = plane + (z * s.in[1] + y) * s.in[2];
-        CopyRun(out + (lo - seg.x),
-                row + lo * s.stride[2] - s.pad[2] + kx * s.dilation[2], hi - lo, s.stride[2]);
+        CopyRun(out + (lo - seg.x), row + lo * s.stride[2] - s.pad[2] + kx * s.dilation[2], hi - lo,
+                s.stride[2]);
         ZeroRun(out + (hi - seg.x), end - hi);
       }
       if (++kx == s.kernel[2]) {
@@ -288,8 +286,7 @@ struct Conv {
     p.input = args.input + (p.image * s.in_channels + p.group * GroupIn(s)) * InPixels(s);
     p.output = args.output + (p.image * s.out_channels + p.group * m) * OutPixels(s);
     if (s.weight_packed) {
-      p.weight = {args.weight +
-                      p.group * static_cast<std::int64_t>(Product::PackedAElements(m, k)),
+      p.weight = {args.weight + p.group * static_cast<std::int64_t>(Product::PackedAElements(m, k)),
                   1, Product::kRows, Product::kRows * k, true};
     } else {
       p.weight = {args.weight + p.group * m * k, k, 1, Product::kRows * k, false};
@@ -367,8 +364,7 @@ struct Conv {
     }
   }
 
-  static void RunRows(const ConvPlan& plan, const ConvArgs& args, const Piece& p,
-                      float* scratch) {
+  static void RunRows(const ConvPlan& plan, const ConvArgs& args, const Piece& p, float* scratch) {
     const ConvShape& s = plan.shape;
     const std::int64_t k = GroupK(s);
     const std::int64_t pixels = OutPixels(s);

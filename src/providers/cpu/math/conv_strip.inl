@@ -1,5 +1,5 @@
-// Padded input rows of one channel plane, split by column stride, so that every tap of a kernel is a
-// contiguous load: after simd.inl.
+// Padded input rows of one channel plane, split by column stride, so that every tap of a kernel is
+// a contiguous load: after simd.inl.
 #pragma once
 
 #include "providers/cpu/math/simd.inl"
@@ -17,13 +17,12 @@ struct StripShape {
                         std::int64_t kernel_y, std::int64_t kernel_x, std::int64_t stride_y,
                         std::int64_t stride_x, std::int64_t dilation_y, std::int64_t dilation_x,
                         std::int64_t pad_y, std::int64_t pad_x, std::int64_t out_rows) {
-    StripShape s{in_y,  in_x,  stride_y, stride_x, dilation_y, dilation_x,
-                 pad_y, pad_x, 0,        0,        0};
+    StripShape s{in_y, in_x, stride_y, stride_x, dilation_y, dilation_x, pad_y, pad_x, 0, 0, 0};
     s.rows = (out_rows - 1) * stride_y + (kernel_y - 1) * dilation_y + 1;
     s.phases = stride_x;
     // Whole vectors past the last column, so that tails need no masks.
-    s.pitch = RoundUp(RoundUp(out_x, 2 * F32::kW) + (kernel_x - 1) * dilation_x / stride_x + 1,
-                      F32::kW);
+    s.pitch =
+        RoundUp(RoundUp(out_x, 2 * F32::kW) + (kernel_x - 1) * dilation_x / stride_x + 1, F32::kW);
     // Rows of the same column must not fall into the same L1 set.
     if (s.pitch * s.phases % 128 == 0) s.pitch += F32::kW;
     return s;

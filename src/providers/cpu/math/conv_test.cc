@@ -88,7 +88,8 @@ std::vector<double> Reference(const ConvShape& s, const std::vector<float>& x,
             if (!inside) continue;
             const double product =
                 static_cast<double>(x[static_cast<std::size_t>(index)]) *
-                static_cast<double>(w[static_cast<std::size_t>((o * gi + c) * Volume(s.kernel) + k)]);
+                static_cast<double>(
+                    w[static_cast<std::size_t>((o * gi + c) * Volume(s.kernel) + k)]);
             y[at] += product;
             (*magnitude)[at] += std::abs(product);
           }
@@ -103,7 +104,8 @@ std::vector<float> Compute(const ConvOps& ops, ConvShape s, const std::vector<fl
                            const std::vector<float>& w, const Epilogue* e, bool packed) {
   s.weight_packed = packed;
   std::vector<float> pw(ops.packed_weight_elements(s));
-  for (std::int64_t i = 0; i < ops.weight_panels(s); ++i) ops.pack_weight(s, w.data(), i, i + 1, pw.data());
+  for (std::int64_t i = 0; i < ops.weight_panels(s); ++i)
+    ops.pack_weight(s, w.data(), i, i + 1, pw.data());
   const ConvPlan plan = ops.plan(s);
   std::vector<float> y(static_cast<std::size_t>(s.batch * s.out_channels * Volume(s.out)) + 8,
                        -77.0f);
@@ -144,7 +146,8 @@ void Check(const ConvShape& s) {
       for (std::size_t i = 0; i < y.size(); ++i) {
         double v = want[i];
         if (variant > 0) {
-          v += bias[i / static_cast<std::size_t>(pixels) % static_cast<std::size_t>(s.out_channels)];
+          v +=
+              bias[i / static_cast<std::size_t>(pixels) % static_cast<std::size_t>(s.out_channels)];
         }
         if (variant > 1) v += residual[i];
         if (variant == 2) v = std::max(v, 0.0);
@@ -162,8 +165,8 @@ TEST(Conv, TwoDimensional) {
   for (std::int64_t k : {1, 2, 3, 5, 7}) {
     for (std::int64_t stride : {1, 2, 3}) {
       for (std::int64_t size : {7, 14, 19, 33}) {
-        Check(Shape(2, 1, 3, 10, {size, size + 1}, {k, k}, {stride, stride}, {1, 1},
-                    {k / 2, k / 2}, {k / 2, (k - 1) / 2}));
+        Check(Shape(2, 1, 3, 10, {size, size + 1}, {k, k}, {stride, stride}, {1, 1}, {k / 2, k / 2},
+                    {k / 2, (k - 1) / 2}));
         if (HasFatalFailure()) return;
       }
     }

@@ -20,8 +20,8 @@ enum class Activation : std::uint8_t {
   kGeluErf,   // the erf form
 };
 
-// Called once per finished tile, after bias, residual and activation. `tile` is rows x cols with row
-// stride ld, at (row0, col0) of the output of batch entry `batch`.
+// Called once per finished tile, after bias, residual and activation. `tile` is rows x cols with
+// row stride ld, at (row0, col0) of the output of batch entry `batch`.
 template <typename T>
 using TileProgram = void (*)(void* context, std::int64_t batch, std::int64_t row0,
                              std::int64_t col0, std::int64_t rows, std::int64_t cols, T* tile,

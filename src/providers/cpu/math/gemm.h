@@ -1,6 +1,6 @@
 // Matrix products C = alpha * A * B + beta * C with an epilogue, float and double, on raw pointers.
-// Pure functions: no allocation, no threads, no errors. The caller runs a plan's chunks in any order
-// on any threads; plan and bits depend on the shape and the ISA level only.
+// Pure functions: no allocation, no threads, no errors. The caller runs a plan's chunks in any
+// order on any threads; plan and bits depend on the shape and the ISA level only.
 #pragma once
 
 #include <cstddef>
@@ -39,9 +39,9 @@ struct GemmPlan {
   std::int64_t n_chunk = 0;
   std::int64_t m_chunks = 0;
   std::int64_t n_chunks = 0;
-  std::int64_t chunks = 0;         // batch * m_chunks * n_chunks
-  std::size_t scratch_bytes = 0;   // per running chunk, 64-byte aligned
-  double flops_per_chunk = 0;      // for the caller's cost model
+  std::int64_t chunks = 0;        // batch * m_chunks * n_chunks
+  std::size_t scratch_bytes = 0;  // per running chunk, 64-byte aligned
+  double flops_per_chunk = 0;     // for the caller's cost model
 };
 
 // Leading dimensions in elements; packed operands ignore theirs. The operand of batch entry i is at

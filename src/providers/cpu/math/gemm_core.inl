@@ -55,8 +55,8 @@ struct Gemm {
   }
 
   // The same from b transposed: n rows of k values.
-  static SY_INLINE void TransposePanel(const T* b, std::int64_t ldb, std::int64_t k,
-                                       std::int64_t n, std::int64_t width, T* dst) {
+  static SY_INLINE void TransposePanel(const T* b, std::int64_t ldb, std::int64_t k, std::int64_t n,
+                                       std::int64_t width, T* dst) {
     typedef T Quad __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
     std::int64_t j = 0;
     for (; j + 4 <= n; j += 4) {
@@ -124,7 +124,8 @@ struct Gemm {
     const bool pack = s.b != MatrixForm::kPacked;
     // Blocks of K: a panel of B stays in L1 (16 columns) or streams from L2 (64 columns).
     const std::int64_t k_max = V::kManyRegisters ? 768 : 384;
-    const std::int64_t blocks = s.m <= 12 && !pack ? 1 : MaxOf<std::int64_t>(1, CeilDiv(s.k, k_max));
+    const std::int64_t blocks =
+        s.m <= 12 && !pack ? 1 : MaxOf<std::int64_t>(1, CeilDiv(s.k, k_max));
     plan.k_block = MaxOf<std::int64_t>(1, CeilDiv(s.k, blocks));
     const std::int64_t n_all = RoundUp(s.n, kCols);
     std::int64_t mc = MinOf<std::int64_t>(RoundUp(s.m, kRows), 192);
@@ -174,13 +175,15 @@ struct Gemm {
     plan.n_chunks = 1;
     if (few_rows && s.b == MatrixForm::kTransposed) {
       plan.path = GemmPath::kDot;
-      plan.n_chunk = MaxOf<std::int64_t>(16, MinOf<std::int64_t>(s.n, RoundUp(32768 / (s.k + 1), 16)));
+      plan.n_chunk =
+          MaxOf<std::int64_t>(16, MinOf<std::int64_t>(s.n, RoundUp(32768 / (s.k + 1), 16)));
     } else if (few_rows && s.b == MatrixForm::kRowMajor) {
       plan.path = GemmPath::kRowStream;
       plan.n_chunk = MinOf<std::int64_t>(s.n, 512);
     } else if (s.n <= kFewRows && s.m > 12 && s.a == MatrixForm::kRowMajor) {
       plan.path = GemmPath::kDot;
-      plan.m_chunk = MaxOf<std::int64_t>(16, MinOf<std::int64_t>(s.m, RoundUp(32768 / (s.k + 1), 16)));
+      plan.m_chunk =
+          MaxOf<std::int64_t>(16, MinOf<std::int64_t>(s.m, RoundUp(32768 / (s.k + 1), 16)));
     } else {
       plan.path = GemmPath::kTiles;
       SplitTiles(plan);
@@ -192,8 +195,7 @@ struct Gemm {
       // Sums, and the few vectors gathered along K.
       plan.scratch_bytes =
           static_cast<std::size_t>(RoundUp(plan.m_chunk * plan.n_chunk, 16) +
-                                   (few_rows && s.b == MatrixForm::kTransposed ? s.m : s.n) *
-                                       s.k) *
+                                   (few_rows && s.b == MatrixForm::kTransposed ? s.m : s.n) * s.k) *
           sizeof(T);
       if (plan.path == GemmPath::kRowStream) {
         plan.scratch_bytes = static_cast<std::size_t>(RoundUp(s.m * plan.n_chunk, 16)) * sizeof(T);
@@ -201,8 +203,7 @@ struct Gemm {
     }
     plan.chunks = s.batch * plan.m_chunks * plan.n_chunks;
     plan.flops_per_chunk = 2.0 * static_cast<double>(MinOf(plan.m_chunk, s.m)) *
-                           static_cast<double>(MinOf(plan.n_chunk, s.n)) *
-                           static_cast<double>(s.k);
+                           static_cast<double>(MinOf(plan.n_chunk, s.n)) * static_cast<double>(s.k);
     return plan;
   }
 
@@ -228,10 +229,10 @@ struct Gemm {
     p.n1 = MinOf(s.n, p.n0 + plan.n_chunk);
     std::int64_t a_stride = args.a_batch_stride;
     std::int64_t b_stride = args.b_batch_stride;
-    p.a = args.a + (args.a_batch_offsets != nullptr ? args.a_batch_offsets[p.batch]
-                                                    : p.batch * a_stride);
-    p.b = args.b + (args.b_batch_offsets != nullptr ? args.b_batch_offsets[p.batch]
-                                                    : p.batch * b_stride);
+    p.a = args.a +
+          (args.a_batch_offsets != nullptr ? args.a_batch_offsets[p.batch] : p.batch * a_stride);
+    p.b = args.b +
+          (args.b_batch_offsets != nullptr ? args.b_batch_offsets[p.batch] : p.batch * b_stride);
     p.c = args.c + p.batch * args.c_batch_stride + p.m0 * args.ldc + p.n0;
     return p;
   }
@@ -256,9 +257,8 @@ struct Gemm {
     const std::int64_t last = MinOf(end, panel + kPackTogether);
     if (s.b == MatrixForm::kTransposed) {
       for (std::int64_t j = panel; j < last; ++j) {
-        TransposePanel(p.b + j * kCols * args.ldb + k0, args.ldb, kk,
-                       MinOf(kCols, s.n - j * kCols), PanelWidth(s.n, j),
-                       scratch + (j - panel) * kCols * kk);
+        TransposePanel(p.b + j * kCols * args.ldb + k0, args.ldb, kk, MinOf(kCols, s.n - j * kCols),
+                       PanelWidth(s.n, j), scratch + (j - panel) * kCols * kk);
       }
       return;
     }
@@ -269,7 +269,8 @@ struct Gemm {
       for (std::int64_t j = 0; j < whole; ++j) {
 #pragma GCC unroll 4
         for (int v = 0; v < Traits::kPanelVectors; ++v) {
-          V::Store(scratch + (j * kk + i) * kCols + v * V::kW, V::Load(row + j * kCols + v * V::kW));
+          V::Store(scratch + (j * kk + i) * kCols + v * V::kW,
+                   V::Load(row + j * kCols + v * V::kW));
         }
       }
     }
@@ -279,8 +280,7 @@ struct Gemm {
     }
   }
 
-  static void RunTiles(const GemmPlan& plan, const GemmArgsT<T>& args, const Piece& p,
-                       T* scratch) {
+  static void RunTiles(const GemmPlan& plan, const GemmArgsT<T>& args, const Piece& p, T* scratch) {
     const GemmShape& s = plan.shape;
     const AView<V> a = ViewA(plan, args, p.a);
     TileArgs<V> t;
@@ -322,9 +322,8 @@ struct Gemm {
     PostBlock<V>(args.epilogue, p.batch, p.m0, p.n0, p.m1 - p.m0, p.n1 - p.n0, p.c, args.ldc);
   }
 
-  static void RunPanels(TileArgs<V>& t, const AView<V>& a, std::int64_t k0,
-                        const EpilogueT<T>* e, const Piece& p, std::int64_t panel, int rows,
-                        std::int64_t k_all) {
+  static void RunPanels(TileArgs<V>& t, const AView<V>& a, std::int64_t k0, const EpilogueT<T>* e,
+                        const Piece& p, std::int64_t panel, int rows, std::int64_t k_all) {
     t.last = V::kW;
     t.row_stride = a.row_stride;
     t.k_stride = a.k_stride;
@@ -348,8 +347,7 @@ struct Gemm {
     return x;
   }
 
-  static void FinishRow(const GemmArgsT<T>& args, const Piece& p, std::int64_t row,
-                        const T* sums) {
+  static void FinishRow(const GemmArgsT<T>& args, const Piece& p, std::int64_t row, const T* sums) {
     TileArgs<V> t;
     t.alpha = args.alpha;
     t.beta = args.beta;
@@ -504,9 +502,9 @@ struct Gemm {
       few_ld = args.ldb;
     } else {
       const T* src = few_rows ? p.a : p.b;
-      const std::int64_t ld = few_rows                          ? args.lda
+      const std::int64_t ld = few_rows                     ? args.lda
                               : s.b == MatrixForm::kPacked ? PanelWidth(s.n, 0)
-                                                                : args.ldb;
+                                                           : args.ldb;
       for (std::int64_t f = 0; f < few_count; ++f) {
         for (std::int64_t i = 0; i < s.k; ++i) gathered[f * s.k + i] = src[i * ld + f];
       }
@@ -550,8 +548,8 @@ struct Gemm {
   }
 
   static constexpr GemmOpsT<T> Ops() {
-    return {kRows, kCols,           Plan,    RunChunk,        BPanels, PackedBElements,
-            PackB, APanels, PackedAElements, PackA};
+    return {kRows,           kCols, Plan,    RunChunk,        BPanels,
+            PackedBElements, PackB, APanels, PackedAElements, PackA};
   }
 };
 

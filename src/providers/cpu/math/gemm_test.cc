@@ -105,7 +105,8 @@ double Activate(Activation kind, double x, double a, double b) {
 
 // Runs the problem, packing the operands that `pack` names (1: A, 2: B), into canary-guarded C.
 template <typename T>
-std::vector<T> Compute(const GemmOpsT<T>& ops, const Problem<T>& p, int pack, bool backwards = false) {
+std::vector<T> Compute(const GemmOpsT<T>& ops, const Problem<T>& p, int pack,
+                       bool backwards = false) {
   GemmShape shape = p.shape;
   GemmArgsT<T> args;
   args.a = p.a.data();
@@ -167,13 +168,12 @@ void Check(const Problem<T>& p, const std::vector<T>& c, const std::string& what
         if (e.residual != nullptr) want += e.residual[i * e.residual_ld + j];
         want = Activate(e.activation, want, e.a, e.b);
       }
-      const double tolerance =
-          eps * (8 + 0.6 * std::abs(static_cast<double>(p.alpha)) *
-                         std::sqrt(static_cast<double>(p.shape.k)) * (1 + scale) +
-                 4 * std::abs(want));
-      ASSERT_NEAR(c[at], want, tolerance)
-          << what << " m=" << p.shape.m << " n=" << p.shape.n << " k=" << p.shape.k << " at " << i
-          << "," << j;
+      const double tolerance = eps * (8 +
+                                      0.6 * std::abs(static_cast<double>(p.alpha)) *
+                                          std::sqrt(static_cast<double>(p.shape.k)) * (1 + scale) +
+                                      4 * std::abs(want));
+      ASSERT_NEAR(c[at], want, tolerance) << what << " m=" << p.shape.m << " n=" << p.shape.n
+                                          << " k=" << p.shape.k << " at " << i << "," << j;
     }
   }
 }
@@ -210,9 +210,9 @@ TEST(Gemm, MatchesReferenceOnOddShapes) {
 TEST(Gemm, MatchesReferenceAcrossBlocks) {
   struct {
     std::int64_t m, n, k;
-  } const shapes[] = {{257, 50, 800},   {97, 70, 1700}, {6, 300, 900},   {1, 600, 1000},
-                      {2, 515, 501},    {3, 400, 500},   {12, 150, 1600}, {300, 1, 777},
-                      {200, 3, 1025},   {130, 400, 65},  {4, 257, 333}};
+  } const shapes[] = {{257, 50, 800}, {97, 70, 1700}, {6, 300, 900},   {1, 600, 1000},
+                      {2, 515, 501},  {3, 400, 500},  {12, 150, 1600}, {300, 1, 777},
+                      {200, 3, 1025}, {130, 400, 65}, {4, 257, 333}};
   for (const auto& s : shapes) {
     for (int form = 0; form < 4; ++form) {
       Problem<float> p(s.m, s.n, s.k, form & 1, form & 2, form);
@@ -239,12 +239,11 @@ TEST(Gemm, DoubleMatchesReference) {
 }
 
 TEST(Gemm, EpilogueOnEveryPath) {
-  const Activation kinds[] = {Activation::kNone,        Activation::kRelu,
-                              Activation::kClip,        Activation::kLeakyRelu,
-                              Activation::kHardSigmoid, Activation::kHardSwish,
-                              Activation::kSigmoid,     Activation::kTanh,
-                              Activation::kSilu,        Activation::kGeluTanh,
-                              Activation::kGeluErf};
+  const Activation kinds[] = {
+      Activation::kNone,      Activation::kRelu,        Activation::kClip,
+      Activation::kLeakyRelu, Activation::kHardSigmoid, Activation::kHardSwish,
+      Activation::kSigmoid,   Activation::kTanh,        Activation::kSilu,
+      Activation::kGeluTanh,  Activation::kGeluErf};
   for (Activation kind : kinds) {
     for (std::int64_t m : {1, 3, 20, 50}) {
       for (std::int64_t n : {1, 37, 100}) {
@@ -259,7 +258,9 @@ TEST(Gemm, EpilogueOnEveryPath) {
           p.epilogue.residual = residual.data();
           p.epilogue.residual_ld = n + 2;
           p.epilogue.activation = kind;
-          p.epilogue.a = kind == Activation::kClip ? -0.5f : kind == Activation::kSilu ? 1.2f : 0.2f;
+          p.epilogue.a = kind == Activation::kClip   ? -0.5f
+                         : kind == Activation::kSilu ? 1.2f
+                                                     : 0.2f;
           p.epilogue.b = 0.5f;
           p.use_epilogue = true;
           CheckAll(p);

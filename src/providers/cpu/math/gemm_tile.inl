@@ -105,8 +105,7 @@ SY_INLINE void StoreTile(const TileArgs<V>& t, typename V::Reg (&acc)[MR][NV]) {
         for (int v = 0; v < NV; ++v) {
           const bool whole = v + 1 < NV || whole_last;
           acc[r][v] = V::Add(
-              acc[r][v],
-              LoadPart<V>(t.residual + r * t.residual_ld + v * V::kW, whole, t.last));
+              acc[r][v], LoadPart<V>(t.residual + r * t.residual_ld + v * V::kW, whole, t.last));
         }
       }
     }
@@ -281,8 +280,8 @@ SY_INLINE void PostActivate(const EpilogueT<double>& e, double* row, std::int64_
 // What does not fit in the registers of a tile: runs over a finished block while it is in cache.
 template <class V>
 SY_INLINE void PostBlock(const EpilogueT<typename V::T>* e, std::int64_t batch, std::int64_t row,
-                         std::int64_t col, std::int64_t rows, std::int64_t cols,
-                         typename V::T* c, std::int64_t ldc) {
+                         std::int64_t col, std::int64_t rows, std::int64_t cols, typename V::T* c,
+                         std::int64_t ldc) {
   if (e == nullptr) return;
   if (e->activation > Activation::kClip) {
     for (std::int64_t r = 0; r < rows; ++r) PostActivate(*e, c + r * ldc, cols);

@@ -93,7 +93,9 @@ struct F64 {
   static SY_INLINE double Sum(Reg v) { return _mm512_reduce_add_pd(v); }
 };
 
-SY_INLINE void PrefetchLine(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+SY_INLINE void PrefetchLine(const void* p) {
+  _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+}
 
 #elif defined(SY_SIMD_AVX2)
 
@@ -198,7 +200,9 @@ struct F64 {
   }
 };
 
-SY_INLINE void PrefetchLine(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+SY_INLINE void PrefetchLine(const void* p) {
+  _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+}
 
 #else
 

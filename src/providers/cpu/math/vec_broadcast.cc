@@ -119,8 +119,8 @@ void ExpandRange(const BroadcastPlan& plan, int input, const void* src, void* ds
                  int64_t begin, int64_t end) {
   switch (bytes) {
     case 1:
-      return ExpandTyped(plan, input, static_cast<const uint8_t*>(src),
-                         static_cast<uint8_t*>(dst), begin, end);
+      return ExpandTyped(plan, input, static_cast<const uint8_t*>(src), static_cast<uint8_t*>(dst),
+                         begin, end);
     case 2:
       return ExpandTyped(plan, input, static_cast<const uint16_t*>(src),
                          static_cast<uint16_t*>(dst), begin, end);
@@ -131,8 +131,8 @@ void ExpandRange(const BroadcastPlan& plan, int input, const void* src, void* ds
       return ExpandTyped(plan, input, static_cast<const uint64_t*>(src),
                          static_cast<uint64_t*>(dst), begin, end);
     case 16:
-      return ExpandTyped(plan, input, static_cast<const Pair*>(src), static_cast<Pair*>(dst),
-                         begin, end);
+      return ExpandTyped(plan, input, static_cast<const Pair*>(src), static_cast<Pair*>(dst), begin,
+                         end);
     default:
       return;
   }

@@ -1,5 +1,6 @@
-// A collapsed loop nest over up to sixteen broadcast inputs and one dense output. Built once per shape binding; a caller
-// may run any sub-range [begin, end) of the output's elements, so loops split freely over threads.
+// A collapsed loop nest over up to sixteen broadcast inputs and one dense output. Built once per
+// shape binding; a caller may run any sub-range [begin, end) of the output's elements, so loops
+// split freely over threads.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,9 @@ namespace switchyard::cpu::math {
 struct BroadcastPlan {
   static constexpr int kMaxRank = 12;
   static constexpr int kMaxInputs = 16;
-  int rank = 0;        // after collapsing; at least 1
+  int rank = 0;  // after collapsing; at least 1
   int num_inputs = 0;
-  int64_t size = 0;    // elements of the output
+  int64_t size = 0;  // elements of the output
   int64_t dims[kMaxRank] = {};
   int64_t strides[kMaxInputs][kMaxRank] = {};  // in elements; innermost is 0 or 1
 };
@@ -23,8 +24,8 @@ struct BroadcastInput {
   std::span<const int64_t> strides;
 };
 
-// False if a shape does not broadcast to `out`, if an innermost stride is neither 0 nor 1, or if more than kMaxRank
-// dims remain after collapsing.
+// False if a shape does not broadcast to `out`, if an innermost stride is neither 0 nor 1, or if
+// more than kMaxRank dims remain after collapsing.
 bool MakeBroadcastPlan(std::span<const int64_t> out, std::span<const BroadcastInput> inputs,
                        BroadcastPlan* plan);
 
@@ -43,8 +44,8 @@ class BroadcastCursor {
   int64_t offsets_[BroadcastPlan::kMaxInputs] = {};
 };
 
-// Copies elements [begin, end) of input `input` as the output sees them to `dst`, densely. `bytes` is 1, 2, 4, 8 or 16.
-// This is Expand, and how short innermost runs are made long.
+// Copies elements [begin, end) of input `input` as the output sees them to `dst`, densely. `bytes`
+// is 1, 2, 4, 8 or 16. This is Expand, and how short innermost runs are made long.
 void ExpandRange(const BroadcastPlan& plan, int input, const void* src, void* dst, int bytes,
                  int64_t begin, int64_t end);
 

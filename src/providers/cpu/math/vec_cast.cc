@@ -77,17 +77,17 @@ HWY_INLINE float ToOdd(double v) {
   return BitsToFloat(b);
 }
 
-#define SY_FLOAT_CODEC(S, RAW, LOAD, STORE)                             \
-  struct Codec<S> {                                                     \
-    using Raw = RAW;                                                    \
-    template <class M>                                                  \
-    static HWY_INLINE M Load(RAW v) {                                   \
-      return static_cast<M>(LOAD(v));                                   \
-    }                                                                   \
-    template <class M>                                                  \
-    static HWY_INLINE RAW Store(M v) {                                  \
-      return STORE(ToOdd(v));                                           \
-    }                                                                   \
+#define SY_FLOAT_CODEC(S, RAW, LOAD, STORE) \
+  struct Codec<S> {                         \
+    using Raw = RAW;                        \
+    template <class M>                      \
+    static HWY_INLINE M Load(RAW v) {       \
+      return static_cast<M>(LOAD(v));       \
+    }                                       \
+    template <class M>                      \
+    static HWY_INLINE RAW Store(M v) {      \
+      return STORE(ToOdd(v));               \
+    }                                       \
   }
 template <>
 SY_FLOAT_CODEC(Half, uint16_t, HalfToFloat, FloatToHalf);

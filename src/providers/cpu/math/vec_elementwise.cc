@@ -16,7 +16,8 @@
 
 #include "providers/cpu/math/vec_math-inl.h"
 
-// Independent iterations even where the output is one of the inputs; compilers otherwise fall back to scalar code.
+// Independent iterations even where the output is one of the inputs; compilers otherwise fall back
+// to scalar code.
 #ifndef SY_IVDEP
 #if defined(__clang__)
 #define SY_IVDEP _Pragma("clang loop vectorize(assume_safety)")
@@ -32,7 +33,8 @@ namespace {
 
 constexpr int64_t kFill = 256;  // elements of a repeated scalar kept in L1
 
-// Signed integers are computed as unsigned ones where the bits are the same, which also makes overflow wrap.
+// Signed integers are computed as unsigned ones where the bits are the same, which also makes
+// overflow wrap.
 struct AddOp {
   template <class T>
   static HWY_INLINE T Run(T a, T b) {
@@ -582,14 +584,12 @@ uint32_t RunBinary(const BinaryKernel& k, const BroadcastPlan& plan, const void*
     }
     return flags;
   }
-  const Span span = va && vb ? Span::kVectorVector
-                    : va     ? Span::kVectorScalar
-                             : Span::kScalarVector;
+  const Span span = va && vb ? Span::kVectorVector : va ? Span::kVectorScalar : Span::kScalarVector;
   BroadcastCursor cursor(plan, begin);
   while (begin < end) {
     const int64_t n = cursor.run() < end - begin ? cursor.run() : end - begin;
-    flags |= RunBinary(k, At(a, cursor.offset(0) * k.in_bytes), At(b, cursor.offset(1) * k.in_bytes),
-                       At(out, begin * k.out_bytes), n, span);
+    flags |= RunBinary(k, At(a, cursor.offset(0) * k.in_bytes),
+                       At(b, cursor.offset(1) * k.in_bytes), At(out, begin * k.out_bytes), n, span);
     begin += n;
     cursor.Advance(n);
   }

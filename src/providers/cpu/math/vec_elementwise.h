@@ -1,6 +1,7 @@
-// Elementwise operators of ONNX over dense ranges, all numeric types, with broadcasting on top. Pure functions over raw
-// pointers, nothing is allocated, results do not depend on how a range is split. An output may be the same buffer as an
-// input of the same element size that is not broadcast.
+// Elementwise operators of ONNX over dense ranges, all numeric types, with broadcasting on top.
+// Pure functions over raw pointers, nothing is allocated, results do not depend on how a range is
+// split. An output may be the same buffer as an input of the same element size that is not
+// broadcast.
 #pragma once
 
 #include <cstdint>
@@ -95,8 +96,9 @@ enum class Span : int { kVectorVector, kVectorScalar, kScalarVector };
 struct BinaryKernel {
   using Fn = uint32_t (*)(const void* a, const void* b, void* out, int64_t n, Span span);
   Fn fn = nullptr;
-  void (*load)(const void* src, void* dst, int64_t n) = nullptr;   // 16-bit float to float
-  void (*store)(const void* src, void* dst, int64_t n) = nullptr;  // and back, if the result is not bool
+  void (*load)(const void* src, void* dst, int64_t n) = nullptr;  // 16-bit float to float
+  void (*store)(const void* src, void* dst,
+                int64_t n) = nullptr;  // and back, if the result is not bool
   int in_bytes = 0;
   int out_bytes = 0;
   bool swapped = false;  // computed with a and b exchanged
@@ -108,7 +110,8 @@ BinaryKernel GetBinary(BinaryOp op, ElemType type, IsaLevel level);
 uint32_t RunBinary(const BinaryKernel& kernel, const void* a, const void* b, void* out, int64_t n,
                    Span span);
 
-// Runs output elements [begin, end) of a plan with two inputs. a, b, out are the bases of whole tensors.
+// Runs output elements [begin, end) of a plan with two inputs. a, b, out are the bases of whole
+// tensors.
 uint32_t RunBinary(const BinaryKernel& kernel, const BroadcastPlan& plan, const void* a,
                    const void* b, void* out, int64_t begin, int64_t end);
 

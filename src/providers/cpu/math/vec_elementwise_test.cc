@@ -24,16 +24,17 @@ double UlpError(float got, double want) {
   const float w = static_cast<float>(want);
   if (std::isnan(w)) return std::isnan(got) ? 0 : 1e9;
   if (std::isinf(w) || std::isinf(got)) return w == got ? 0 : 1e9;
-  const double ulp = std::max(std::ldexp(1.0, std::ilogb(w == 0 ? 1e-45 : w) - 23),
-                              std::ldexp(1.0, -149));
+  const double ulp =
+      std::max(std::ldexp(1.0, std::ilogb(w == 0 ? 1e-45 : w) - 23), std::ldexp(1.0, -149));
   return std::fabs(got - want) / ulp;
 }
 
 std::vector<float> Arguments() {
-  std::vector<float> v = {0.0f,   -0.0f,     1.0f,   -1.0f,   kInf,    -kInf,   kNan,     1e-45f,
-                          -1e-45f, 1.17e-38f, 1e-30f, -1e-30f, 1e-10f,  -1e-10f, 88.72f,   -87.33f,
-                          -103.9f, -104.5f,   88.73f, 1e5f,    -1e6f,   1e20f,   -3.4e38f, 3.4e38f,
-                          0.65f,   0.64999f,  0.92f,  4.1f,    3.14159274f, 1.57079637f, 0.5f, 20.0f};
+  std::vector<float> v = {0.0f,        -0.0f,       1.0f,      -1.0f,   kInf,     -kInf,  kNan,
+                          1e-45f,      -1e-45f,     1.17e-38f, 1e-30f,  -1e-30f,  1e-10f, -1e-10f,
+                          88.72f,      -87.33f,     -103.9f,   -104.5f, 88.73f,   1e5f,   -1e6f,
+                          1e20f,       -3.4e38f,    3.4e38f,   0.65f,   0.64999f, 0.92f,  4.1f,
+                          3.14159274f, 1.57079637f, 0.5f,      20.0f};
   std::mt19937 rng(7);
   std::uniform_real_distribution<float> small(-4, 4), wide(-100, 100), exponent(-44, 38);
   for (int i = 0; i < 6000; ++i) v.push_back(small(rng));
@@ -83,16 +84,13 @@ std::vector<Case> Cases() {
       {"gelu", UnaryOp::kGeluErf, 4.0,
        [](double x) { return Gated(x, 0.5 * std::erfc(-x * 0.70710678118654752)); }, 0, 0, 3e-7},
       {"gelu_tanh", UnaryOp::kGeluTanh, 4.0,
-       [](double x) {
-         return Gated(x, Sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x)));
-       },
+       [](double x) { return Gated(x, Sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))); },
        0, 0, 3e-7},
-      {"mish", UnaryOp::kMish, 4.0,
-       [](double x) { return Gated(x, std::tanh(Softplus(x))); }, 0, 0, 2e-43},
-      {"elu", UnaryOp::kElu, 3.0,
-       [](double x) { return x < 0 ? 0.5 * std::expm1(x) : x; }, 0.5f},
-      {"celu", UnaryOp::kCelu, 4.0,
-       [](double x) { return x < 0 ? 2.0 * std::expm1(x / 2.0) : x; }, 2.0f},
+      {"mish", UnaryOp::kMish, 4.0, [](double x) { return Gated(x, std::tanh(Softplus(x))); }, 0, 0,
+       2e-43},
+      {"elu", UnaryOp::kElu, 3.0, [](double x) { return x < 0 ? 0.5 * std::expm1(x) : x; }, 0.5f},
+      {"celu", UnaryOp::kCelu, 4.0, [](double x) { return x < 0 ? 2.0 * std::expm1(x / 2.0) : x; },
+       2.0f},
       {"softsign", UnaryOp::kSoftsign, 1.5,
        [](double x) { return std::isinf(x) ? std::copysign(1.0, x) : x / (1 + std::fabs(x)); }},
       {"round", UnaryOp::kRound, 0.0, F(std::nearbyint)},
@@ -119,9 +117,8 @@ TEST(VecUnary, MatchesLibmAtEveryLevel) {
         if (e > c.ulps && std::fabs(y[i] - want) <= c.absolute) e = 0;
         if (e > worst) worst = e, at = x[i], got = y[i];
       }
-      EXPECT_LE(worst, c.ulps + 0.01)
-          << c.name << " level " << static_cast<int>(level) << " at " << at << " got " << got
-          << " want " << c.want(at);
+      EXPECT_LE(worst, c.ulps + 0.01) << c.name << " level " << static_cast<int>(level) << " at "
+                                      << at << " got " << got << " want " << c.want(at);
     }
   }
 }
@@ -145,10 +142,10 @@ TEST(VecUnary, TailsEqualTheWholeRange) {
 }
 
 TEST(VecBinary, PowMatchesLibm) {
-  std::vector<float> base = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, kInf, -kInf, kNan, 0.5f,
-                             -0.5f, 1e-40f, 3.7f, -3.7f, 1.0001f, 1e30f};
-  std::vector<float> expo = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, 3.0f, -3.0f, 0.5f, -0.5f, kInf,
-                             -kInf, kNan, 2.5f, 1e10f, -1e10f, 33.0f, -0.333f};
+  std::vector<float> base = {0.0f, -0.0f, 1.0f,  -1.0f,  2.0f, -2.0f, kInf,    -kInf,
+                             kNan, 0.5f,  -0.5f, 1e-40f, 3.7f, -3.7f, 1.0001f, 1e30f};
+  std::vector<float> expo = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f,  3.0f,   -3.0f, 0.5f,   -0.5f,
+                             kInf, -kInf, kNan, 2.5f,  1e10f, -1e10f, 33.0f, -0.333f};
   std::vector<float> a, b;
   for (float x : base) {
     for (float y : expo) a.push_back(x), b.push_back(y);
@@ -199,7 +196,8 @@ void CheckInteger(ElemType type) {
     CheckBinary<T>(BinaryOp::kMin, type, level, a, b, [](T x, T y) { return std::min(x, y); });
     CheckBinary<T>(BinaryOp::kMax, type, level, a, b, [](T x, T y) { return std::max(x, y); });
     CheckBinary<T>(BinaryOp::kDiv, type, level, a, b, [](T x, T y) {
-      if (std::is_signed_v<T> && y == static_cast<T>(-1)) return static_cast<T>(U(0) - static_cast<U>(x));
+      if (std::is_signed_v<T> && y == static_cast<T>(-1))
+        return static_cast<T>(U(0) - static_cast<U>(x));
       return static_cast<T>(x / y);
     });
   }

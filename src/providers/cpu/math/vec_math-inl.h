@@ -1,7 +1,8 @@
-// Elementary functions over Highway vectors, included once per target. Float functions ending in 32 work on float
-// vectors; those ending in 64 work on double vectors and carry about 40 good bits: enough to be rounded to float, not a
-// replacement for double libm. Polynomial coefficients are own minimax fits (Lawson iteration on Chebyshev nodes).
-// No function depends on neighbouring lanes, so results do not depend on how a range is split.
+// Elementary functions over Highway vectors, included once per target. Float functions ending in 32
+// work on float vectors; those ending in 64 work on double vectors and carry about 40 good bits:
+// enough to be rounded to float, not a replacement for double libm. Polynomial coefficients are own
+// minimax fits (Lawson iteration on Chebyshev nodes). No function depends on neighbouring lanes, so
+// results do not depend on how a range is split.
 
 #if defined(SY_VEC_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SY_VEC_MATH_INL_H_
@@ -55,8 +56,7 @@ HWY_INLINE V Blend(hn::Mask<hn::DFromV<V>> m, V yes, V no) {
 
 // r + r^2 P(r) = exp(r) - 1 on |r| <= ln2 / 2.
 HWY_INLINE V32 ExpM1Core32(V32 r) {
-  const V32 p =
-      Poly(r, 0.49999994, 0.166665152, 0.041668456, 0.00836941879, 0.00138131424);
+  const V32 p = Poly(r, 0.49999994, 0.166665152, 0.041668456, 0.00836941879, 0.00138131424);
   return hn::MulAdd(hn::Mul(r, r), p, r);
 }
 
@@ -111,10 +111,10 @@ HWY_INLINE V32 Sigmoid32(V32 x) {
 HWY_INLINE V32 Tanh32(V32 x) {
   const V32 a = hn::Abs(x);
   const V32 s = hn::Mul(x, x);
-  const V32 small = hn::MulAdd(hn::Mul(x, s),
-                               Poly(s, -0.333333284, 0.133331329, -0.053937465, 0.0216501523,
-                                    -0.00805394258, 0.00203174842),
-                               x);
+  const V32 small = hn::MulAdd(
+      hn::Mul(x, s),
+      Poly(s, -0.333333284, 0.133331329, -0.053937465, 0.0216501523, -0.00805394258, 0.00203174842),
+      x);
   const V32 e = Exp32(hn::Mul(hn::Min(a, C32(20.0f)), C32(2.0f)));
   const V32 large = hn::Sub(C32(1.0f), hn::Div(C32(2.0f), hn::Add(e, C32(1.0f))));
   const V32 y = Blend(hn::Lt(a, C32(0.65f)), small, hn::CopySignToAbs(large, x));
@@ -124,11 +124,10 @@ HWY_INLINE V32 Tanh32(V32 x) {
 HWY_INLINE V32 Erf32(V32 x) {
   const V32 a = hn::Abs(x);
   const V32 s = hn::Mul(x, x);
-  const V32 small =
-      hn::MulAdd(x,
-                 Poly(s, 0.128379166, -0.376126349, 0.112836942, -0.0268592704, 0.00520063424,
-                      -0.00081374374, 8.34522507e-05),
-                 x);
+  const V32 small = hn::MulAdd(x,
+                               Poly(s, 0.128379166, -0.376126349, 0.112836942, -0.0268592704,
+                                    0.00520063424, -0.00081374374, 8.34522507e-05),
+                               x);
   const V32 t = hn::Min(a, C32(4.1f));
   const V32 r = Poly(t, -0.000169205305, 1.12948835, 0.633400857, 0.108220384, -0.0250806175,
                      0.00415625563, -0.00043139371, 2.0828631e-05);
@@ -210,8 +209,8 @@ HWY_INLINE V32 GeluErf32(V32 x) {
 
 // 0.5 x (1 + tanh(u)) = x sigmoid(2 u), which keeps its accuracy for negative x.
 HWY_INLINE V32 GeluTanh32(V32 x) {
-  const V32 inner = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), C32(0.0713548163f),
-                               hn::Mul(x, C32(1.59576912f)));
+  const V32 inner =
+      hn::MulAdd(hn::Mul(hn::Mul(x, x), x), C32(0.0713548163f), hn::Mul(x, C32(1.59576912f)));
   const V32 y = hn::Mul(x, Sigmoid32(inner));
   return Blend(hn::Eq(x, C32(-HUGE_VALF)), C32(-0.0f), y);
 }
@@ -244,9 +243,9 @@ HWY_INLINE V64 Log64(V64 x) {
                           hn::Set(di, 0x7ff0000000000000LL));
   const auto k = hn::BitCast(hn::ScalableTag<uint64_t>(), eb);
   const auto ku = hn::ShiftRight<52>(k);
-  const V64 e = hn::Sub(hn::BitCast(D64(), hn::Or(ku, hn::Set(hn::ScalableTag<uint64_t>(),
-                                                              0x4330000000000000ULL))),
-                        C64(4503599627370496.0 + 1024.0));
+  const V64 e = hn::Sub(
+      hn::BitCast(D64(), hn::Or(ku, hn::Set(hn::ScalableTag<uint64_t>(), 0x4330000000000000ULL))),
+      C64(4503599627370496.0 + 1024.0));
   const auto dm = hn::Sub(eb, hn::Set(di, 0x4000000000000000LL));
   const V64 m = hn::BitCast(D64(), hn::Sub(bits, dm));
   const V64 s = hn::Div(hn::Sub(m, C64(1.0)), hn::Add(m, C64(1.0)));
@@ -289,11 +288,9 @@ HWY_INLINE V64 SinCos64(V64 x) {
   ReducePi64(x, r, q);
   if (kShift) q = hn::Add(q, hn::Set(I64(), 1));
   const V64 s = hn::Mul(r, r);
-  const auto odd = hn::MaskFromVec(hn::BitCast(
-      D64(), hn::Neg(hn::And(q, hn::Set(I64(), 1)))));
+  const auto odd = hn::MaskFromVec(hn::BitCast(D64(), hn::Neg(hn::And(q, hn::Set(I64(), 1)))));
   const V64 y = Blend(odd, CosPoly64(s), SinPoly64(r, s));
-  const V64 sign = hn::BitCast(
-      D64(), hn::ShiftLeft<62>(hn::And(q, hn::Set(I64(), 2))));
+  const V64 sign = hn::BitCast(D64(), hn::ShiftLeft<62>(hn::And(q, hn::Set(I64(), 2))));
   return hn::Xor(y, sign);
 }
 
@@ -303,8 +300,7 @@ HWY_INLINE V64 Tan64(V64 x) {
   ReducePi64(x, r, q);
   const V64 s = hn::Mul(r, r);
   const V64 sn = SinPoly64(r, s), cs = CosPoly64(s);
-  const auto odd = hn::MaskFromVec(hn::BitCast(
-      D64(), hn::Neg(hn::And(q, hn::Set(I64(), 1)))));
+  const auto odd = hn::MaskFromVec(hn::BitCast(D64(), hn::Neg(hn::And(q, hn::Set(I64(), 1)))));
   return hn::Div(Blend(odd, hn::Neg(cs), sn), Blend(odd, sn, cs));
 }
 
@@ -317,8 +313,8 @@ HWY_INLINE V64 Atan64(V64 x) {
   const V64 s = hn::Mul(w, w);
   const V64 p =
       Poly(s, 0.999999999999999, -0.33333333333222515, 0.19999999978587313, -0.14285712674276785,
-           0.11111049242320417, -0.090895364738419041, 0.076735982362591396,
-           -0.065063300997001944, 0.050257833220228573, -0.02532885193713862);
+           0.11111049242320417, -0.090895364738419041, 0.076735982362591396, -0.065063300997001944,
+           0.050257833220228573, -0.02532885193713862);
   V64 y = hn::MulAdd(w, p, hn::IfThenElseZero(mid, C64(0.78539816339744831)));
   y = Blend(inv, hn::Sub(C64(1.5707963267948966), y), y);
   return hn::CopySignToAbs(y, x);
@@ -340,9 +336,7 @@ HWY_INLINE V64 Sinh64(V64 x) {
   return Blend(hn::Lt(hn::Abs(x), C64(1e-3)), t, y);
 }
 
-HWY_INLINE V64 Cosh64(V64 x) {
-  return hn::Mul(C64(0.5), hn::Add(Exp64(x), Exp64(hn::Neg(x))));
-}
+HWY_INLINE V64 Cosh64(V64 x) { return hn::Mul(C64(0.5), hn::Add(Exp64(x), Exp64(hn::Neg(x)))); }
 
 HWY_INLINE V64 Asinh64(V64 x) {
   const V64 a = hn::Abs(x);
@@ -362,8 +356,7 @@ HWY_INLINE V64 Acosh64(V64 x) {
 }
 
 HWY_INLINE V64 Atanh64(V64 x) {
-  const V64 y =
-      hn::Mul(C64(0.5), Log64(hn::Div(hn::Add(C64(1.0), x), hn::Sub(C64(1.0), x))));
+  const V64 y = hn::Mul(C64(0.5), Log64(hn::Div(hn::Add(C64(1.0), x), hn::Sub(C64(1.0), x))));
   const V64 t = hn::MulAdd(hn::Mul(x, hn::Mul(x, x)), C64(1.0 / 3), x);
   return Blend(hn::Lt(hn::Abs(x), C64(1e-3)), t, y);
 }
@@ -374,8 +367,7 @@ HWY_INLINE V64 Pow64(V64 x, V64 y) {
   const auto y_int = hn::Eq(hn::Floor(y), y);
   const V64 hy = hn::Mul(y, C64(0.5));
   const auto y_odd = hn::AndNot(hn::Eq(hn::Floor(hy), hy), y_int);
-  const auto neg = hn::MaskFromVec(hn::BitCast(
-      D64(), hn::BroadcastSignBit(hn::BitCast(I64(), x))));
+  const auto neg = hn::MaskFromVec(hn::BitCast(D64(), hn::BroadcastSignBit(hn::BitCast(I64(), x))));
   const auto bad = hn::And(hn::AndNot(y_int, hn::Lt(x, C64(0.0))), hn::Gt(x, C64(-HUGE_VAL)));
   r = Blend(bad, C64(NAN), r);
   r = Blend(hn::And(neg, y_odd), hn::Neg(r), r);

@@ -40,7 +40,8 @@ struct Axis {
 
 int64_t Magnitude(int64_t v) { return v < 0 ? -v : v; }
 
-// Removes dims of 1, orders by falling destination stride and merges what is contiguous on both sides.
+// Removes dims of 1, orders by falling destination stride and merges what is contiguous on both
+// sides.
 int Collapse(Axis* axes, int rank) {
   int kept = 0;
   for (int i = 0; i < rank; ++i) {
@@ -285,7 +286,8 @@ bool MakePadPlan(PadMode mode, std::span<const int64_t> in_dims, std::span<const
 
 namespace {
 
-// Input coordinate that output coordinate `at` (relative to the input's start) reads; -1: the constant.
+// Input coordinate that output coordinate `at` (relative to the input's start) reads; -1: the
+// constant.
 int64_t PadSource(PadMode mode, int64_t at, int64_t dim) {
   if (at >= 0 && at < dim) return at;
   switch (mode) {

@@ -1,5 +1,6 @@
-// Bit-exact conversions between float and narrower floats, branch-free so that loops over them vectorise. Included once
-// per target; plain C++ apart from that. None depends on the FTZ/DAZ mode but float8e8m0 and float inputs below 2^-126.
+// Bit-exact conversions between float and narrower floats, branch-free so that loops over them
+// vectorise. Included once per target; plain C++ apart from that. None depends on the FTZ/DAZ mode
+// but float8e8m0 and float inputs below 2^-126.
 
 #if defined(SY_VEC_NARROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SY_VEC_NARROW_INL_H_
@@ -26,7 +27,8 @@ HWY_INLINE float HalfToFloat(uint16_t h) {
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
   const uint32_t normal = (em << 13) + (em >= 0x7c00u ? 0x70000000u : 0x38000000u);
   const uint32_t quiet = em > 0x7c00u ? 0x00400000u : 0u;
-  const uint32_t small = FloatToBits(static_cast<float>(static_cast<int32_t>(em)) * 5.9604644775390625e-8f);
+  const uint32_t small =
+      FloatToBits(static_cast<float>(static_cast<int32_t>(em)) * 5.9604644775390625e-8f);
   return BitsToFloat((em < 0x400u ? small : (normal | quiet)) | sign);
 }
 
@@ -67,15 +69,15 @@ HWY_INLINE uint8_t FloatToF8(float f) {
   using T = F8Traits<kKind>;
   constexpr int kShift = 23 - T::kMantissa;
   constexpr uint32_t kMinNormal = static_cast<uint32_t>(128 - T::kBias) << 23;
-  // Adding 2^(23 - mantissa) times the smallest normal rounds to a multiple of the smallest denormal.
+  // Adding 2^(23 - mantissa) times the smallest normal rounds to a multiple of the smallest
+  // denormal.
   constexpr uint32_t kMagic = static_cast<uint32_t>(128 - T::kBias + kShift) << 23;
   const uint32_t b = FloatToBits(f);
   const uint32_t ax = b & 0x7fffffffu;
   const uint32_t small = FloatToBits(BitsToFloat(ax) + BitsToFloat(kMagic)) - kMagic;
-  const uint32_t normal =
-      (ax - (static_cast<uint32_t>(127 - T::kBias) << 23) + ((1u << (kShift - 1)) - 1u) +
-       ((ax >> kShift) & 1u)) >>
-      kShift;
+  const uint32_t normal = (ax - (static_cast<uint32_t>(127 - T::kBias) << 23) +
+                           ((1u << (kShift - 1)) - 1u) + ((ax >> kShift) & 1u)) >>
+                          kShift;
   uint32_t y = ax < kMinNormal ? small : normal;
   y = y > T::kMax || ax >= 0x7f800000u ? (kSaturate ? T::kMax : T::kOverflow) : y;
   const bool nan = ax > 0x7f800000u;
@@ -92,7 +94,8 @@ HWY_INLINE float F8ToFloat(uint8_t v) {
   using T = F8Traits<kKind>;
   const uint32_t em = v & 0x7fu;
   const uint32_t sign = static_cast<uint32_t>(v & 0x80u) << 24;
-  const uint32_t normal = (em << (23 - T::kMantissa)) + (static_cast<uint32_t>(127 - T::kBias) << 23);
+  const uint32_t normal =
+      (em << (23 - T::kMantissa)) + (static_cast<uint32_t>(127 - T::kBias) << 23);
   constexpr float kUnit = 1.0f / static_cast<float>(1u << (T::kBias - 1 + T::kMantissa));
   const uint32_t small = FloatToBits(static_cast<float>(static_cast<int32_t>(em)) * kUnit);
   uint32_t y = em < (1u << T::kMantissa) ? small : normal;

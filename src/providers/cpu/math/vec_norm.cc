@@ -107,7 +107,8 @@ void ApplyLoop(const float* x, float mean, float inv, const float* scale, const 
 
 void Apply(const float* x, float mean, float inv, const float* scale, const float* bias, float* y,
            int64_t n) {
-  if (scale != nullptr && bias != nullptr) return ApplyLoop<true, true>(x, mean, inv, scale, bias, y, n);
+  if (scale != nullptr && bias != nullptr)
+    return ApplyLoop<true, true>(x, mean, inv, scale, bias, y, n);
   if (scale != nullptr) return ApplyLoop<true, false>(x, mean, inv, scale, bias, y, n);
   if (bias != nullptr) return ApplyLoop<false, true>(x, mean, inv, scale, bias, y, n);
   ApplyLoop<false, false>(x, mean, inv, scale, bias, y, n);

@@ -29,12 +29,12 @@ namespace switchyard::cpu::math {
 namespace HWY_NAMESPACE {
 namespace {
 
-#define SY_TERNARY(NAME, EXPR)                                                                   \
-  void NAME(const float* a, const float* b, const float* c, float* out, int64_t n) {             \
-    (void)b;                                                                                     \
-    (void)c;                                                                                     \
-    SY_IVDEP                                                                                     \
-    for (int64_t i = 0; i < n; ++i) out[i] = EXPR;                                               \
+#define SY_TERNARY(NAME, EXPR)                                                       \
+  void NAME(const float* a, const float* b, const float* c, float* out, int64_t n) { \
+    (void)b;                                                                         \
+    (void)c;                                                                         \
+    SY_IVDEP                                                                         \
+    for (int64_t i = 0; i < n; ++i) out[i] = EXPR;                                   \
   }
 SY_TERNARY(AndLoop, (a[i] != 0) & (b[i] != 0) ? 1.0f : 0.0f)
 SY_TERNARY(OrLoop, (a[i] != 0) | (b[i] != 0) ? 1.0f : 0.0f)
@@ -248,7 +248,8 @@ void RunStep(const Program::Instr& in, Machine& m, float* dst, int64_t n) {
   v[in.dst] = {dst, scalar};
 }
 
-// All steps over n <= kBlock elements whose input values are set. `direct` (may be null) takes the only output.
+// All steps over n <= kBlock elements whose input values are set. `direct` (may be null) takes the
+// only output.
 void RunBlock(Machine& m, float* direct, int64_t n) {
   const Program& p = m.program;
   for (int i = 0; i < p.num_steps; ++i) {
@@ -321,9 +322,8 @@ void StoreTileOutput(Machine& m, int k, const TileResult& out, int64_t row, int6
   alignas(64) float buffer[kBlock];
   const float* src = Spread(m.values[m.program.output_value[k]], buffer, rows * cols);
   for (int64_t r = 0; r < rows; ++r) {
-    m.program.output_store[k](src + r * cols,
-                              At(out.data, (row + r) * out.row_stride * m.program.output_bytes[k]),
-                              cols);
+    m.program.output_store[k](
+        src + r * cols, At(out.data, (row + r) * out.row_stride * m.program.output_bytes[k]), cols);
   }
 }
 
@@ -340,9 +340,8 @@ bool CompileProgram(std::span<const ElemType> inputs, std::span<const ProgramSte
   p->num_outputs = static_cast<int>(outputs.size());
   for (int k = 0; k < p->num_inputs; ++k) {
     p->input_bytes[k] = BytesOf(inputs[k]);
-    p->input_load[k] = inputs[k] == ElemType::kFloat
-                           ? nullptr
-                           : GetConvert(inputs[k], ElemType::kFloat, level);
+    p->input_load[k] =
+        inputs[k] == ElemType::kFloat ? nullptr : GetConvert(inputs[k], ElemType::kFloat, level);
     if (p->input_bytes[k] == 0) return false;
   }
   for (int i = 0; i < p->num_steps; ++i) {
@@ -376,7 +375,8 @@ void RunProgram(const Program& p, const BroadcastPlan& plan, const void* const* 
     for (int k = 0; k < p.num_inputs; ++k) {
       bool dense = true;  // the whole output's own layout
       int64_t stride = 1;
-      for (int i = last; i >= 0; --i) dense = dense && plan.strides[k][i] == stride, stride *= plan.dims[i];
+      for (int i = last; i >= 0; --i)
+        dense = dense && plan.strides[k][i] == stride, stride *= plan.dims[i];
       if (dense) {
         SetInput(m, k, At(inputs[k], begin * p.input_bytes[k]), false, n);
       } else if (!short_runs) {
@@ -417,8 +417,8 @@ void RunProgramTile(const Program& p, const TileOperand* inputs, const TileResul
         char* first = At(outputs[0].data, (r * outputs[0].row_stride + c) * p.output_bytes[0]);
         RunBlock(m, direct ? reinterpret_cast<float*>(first) : nullptr, n);
         for (int k = 0; k < p.num_outputs; ++k) {
-          StoreOutput(m, k, At(outputs[k].data, (r * outputs[k].row_stride + c) * p.output_bytes[k]),
-                      n);
+          StoreOutput(m, k,
+                      At(outputs[k].data, (r * outputs[k].row_stride + c) * p.output_bytes[k]), n);
         }
       }
     }

@@ -1,7 +1,8 @@
-// Programs: straight-line SSA over float values, interpreted block by block in L1. What a fused elementwise chain or a
-// tile epilogue runs. A program is compiled once into plain data; running it allocates nothing and is safe from many
-// threads. Values are float whatever the storage types are; each element depends on its own inputs only, so results do
-// not depend on how ranges or tiles are cut.
+// Programs: straight-line SSA over float values, interpreted block by block in L1. What a fused
+// elementwise chain or a tile epilogue runs. A program is compiled once into plain data; running it
+// allocates nothing and is safe from many threads. Values are float whatever the storage types are;
+// each element depends on its own inputs only, so results do not depend on how ranges or tiles are
+// cut.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +15,20 @@
 
 namespace switchyard::cpu::math {
 
-// One instruction as a pass writes it. Values are numbered: inputs first, then steps in order; operands name earlier
-// values. Truth values are 0 and 1.
+// One instruction as a pass writes it. Values are numbered: inputs first, then steps in order;
+// operands name earlier values. Truth values are 0 and 1.
 struct ProgramStep {
   enum class Kind : int {
-    kConstant,    // p0
-    kUnary,       // op is a UnaryOp (not kBitNot), with p0 and p1
-    kBinary,      // op is a BinaryOp (not bits and shifts)
-    kAnd,         // a and b as truth values
+    kConstant,  // p0
+    kUnary,     // op is a UnaryOp (not kBitNot), with p0 and p1
+    kBinary,    // op is a BinaryOp (not bits and shifts)
+    kAnd,       // a and b as truth values
     kOr,
     kXor,
     kNot,
-    kWhere,       // a ? b : c
-    kMulAdd,      // a * b + c, rounded twice
-    kRoundTo,     // through the storage type `type` and back
+    kWhere,    // a ? b : c
+    kMulAdd,   // a * b + c, rounded twice
+    kRoundTo,  // through the storage type `type` and back
   };
   Kind kind = Kind::kConstant;
   int op = 0;
@@ -70,13 +71,13 @@ struct Program {
   Instr instr[kMaxSteps];
 };
 
-// False if an operand is out of range, an operation has no float form, a type is packed or a limit is exceeded; the
-// caller then splits the chain.
+// False if an operand is out of range, an operation has no float form, a type is packed or a limit
+// is exceeded; the caller then splits the chain.
 bool CompileProgram(std::span<const ElemType> inputs, std::span<const ProgramStep> steps,
                     std::span<const ProgramOutput> outputs, IsaLevel level, Program* program);
 
-// Runs output elements [begin, end) of a broadcast plan over the program's inputs. Pointers are the bases of whole
-// tensors; outputs are dense. An output may be a float input that is not broadcast.
+// Runs output elements [begin, end) of a broadcast plan over the program's inputs. Pointers are the
+// bases of whole tensors; outputs are dense. An output may be a float input that is not broadcast.
 void RunProgram(const Program& program, const BroadcastPlan& plan, const void* const* inputs,
                 void* const* outputs, int64_t begin, int64_t end);
 
@@ -91,8 +92,8 @@ struct TileResult {
   int64_t row_stride = 0;
 };
 
-// The same over a rows x cols tile, as the epilogue of a matrix product or convolution: the result may be the tile
-// itself.
+// The same over a rows x cols tile, as the epilogue of a matrix product or convolution: the result
+// may be the tile itself.
 void RunProgramTile(const Program& program, const TileOperand* inputs, const TileResult* outputs,
                     int64_t rows, int64_t cols);
 

@@ -79,9 +79,9 @@ std::vector<float> Evaluate(const std::vector<ProgramStep>& steps, std::vector<f
 }
 
 std::vector<ProgramStep> RandomSteps(std::mt19937& rng, int inputs, int count) {
-  const UnaryOp unary[] = {UnaryOp::kNeg,  UnaryOp::kAbs,    UnaryOp::kSigmoid, UnaryOp::kTanh,
+  const UnaryOp unary[] = {UnaryOp::kNeg,  UnaryOp::kAbs,     UnaryOp::kSigmoid, UnaryOp::kTanh,
                            UnaryOp::kRelu, UnaryOp::kGeluErf, UnaryOp::kSin,     UnaryOp::kRound};
-  const BinaryOp binary[] = {BinaryOp::kAdd, BinaryOp::kSub, BinaryOp::kMul,  BinaryOp::kMin,
+  const BinaryOp binary[] = {BinaryOp::kAdd, BinaryOp::kSub,  BinaryOp::kMul,     BinaryOp::kMin,
                              BinaryOp::kMax, BinaryOp::kLess, BinaryOp::kGreater, BinaryOp::kFmod};
   std::vector<ProgramStep> steps;
   for (int i = 0; i < count; ++i) {
@@ -164,9 +164,8 @@ TEST(VecProgram, TilesWithBiasResidualAndRequantisation) {
   auto p = std::make_unique<Program>();
   // round(silu(x * scale[c] + bias[c]) + residual), clipped to uint8
   const std::vector<ProgramStep> steps = {
-      Ternary(Kind::kMulAdd, 0, 1, 2),           Unary(UnaryOp::kSilu, 4, 1.0f),
-      Binary(BinaryOp::kAdd, 5, 3),              Unary(UnaryOp::kRound, 6),
-      Unary(UnaryOp::kClip, 7, 0.0f, 255.0f)};
+      Ternary(Kind::kMulAdd, 0, 1, 2), Unary(UnaryOp::kSilu, 4, 1.0f), Binary(BinaryOp::kAdd, 5, 3),
+      Unary(UnaryOp::kRound, 6), Unary(UnaryOp::kClip, 7, 0.0f, 255.0f)};
   const std::vector<ElemType> types = {ElemType::kInt32, ElemType::kFloat, ElemType::kFloat,
                                        ElemType::kFloat};
   const std::vector<ProgramOutput> outputs = {{8, ElemType::kUint8}, {6, ElemType::kFloat}};
@@ -195,10 +194,10 @@ TEST(VecProgram, TilesWithBiasResidualAndRequantisation) {
               ASSERT_EQ(sum[r * ld + c], -9.0f);
               continue;
             }
-            const auto v = Evaluate(steps,
-                                    {static_cast<float>(x[r * ld + c]), scale[c], bias[c],
-                                     residual[r * cols + c]},
-                                    level);
+            const auto v = Evaluate(
+                steps,
+                {static_cast<float>(x[r * ld + c]), scale[c], bias[c], residual[r * cols + c]},
+                level);
             ASSERT_EQ(sum[r * ld + c], v[6]);
             ASSERT_EQ(q[r * ld + c], static_cast<uint8_t>(v[8]));
           }

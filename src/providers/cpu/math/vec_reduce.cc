@@ -10,9 +10,9 @@
 namespace switchyard::cpu::math {
 namespace {
 
-constexpr int64_t kChunk = 1024;    // elements folded in one go along a row
-constexpr int64_t kColumns = 256;   // outputs folded side by side
-constexpr int64_t kPartial = 64;    // positions folded in T before they join the wide accumulator
+constexpr int64_t kChunk = 1024;   // elements folded in one go along a row
+constexpr int64_t kColumns = 256;  // outputs folded side by side
+constexpr int64_t kPartial = 64;   // positions folded in T before they join the wide accumulator
 constexpr uint64_t kSignBit = 1ULL << 63;
 
 // What partial results are kept in; both are 8 bytes.
@@ -228,10 +228,11 @@ bool FlipsSign(const ReduceKernel& k) {
 template <class T>
 Job<T> MakeJob(const ReduceKernel& k, const ReducePlan& plan, const void* in) {
   const Fold fold = FoldOf(k.op);
-  Job<T> job{plan, static_cast<const char*>(in), BytesOf(k.type), nullptr, FlipsSign(k), nullptr,
-             nullptr, fold};
-  const bool raw = k.type == kCanonType<T> ||
-                   (std::is_integral_v<T> && k.type == ElemType::kUint64);
+  Job<T> job{
+      plan, static_cast<const char*>(in), BytesOf(k.type), nullptr, FlipsSign(k), nullptr, nullptr,
+      fold};
+  const bool raw =
+      k.type == kCanonType<T> || (std::is_integral_v<T> && k.type == ElemType::kUint64);
   if (!raw) job.load = GetCast(k.type, kCanonType<T>, k.level).load;
   if constexpr (std::is_same_v<T, float>) {
     job.row = FloatRowFold(fold, k.level);
@@ -258,10 +259,10 @@ void Finish(const ReduceKernel& k, const ReducePlan& plan, W* acc, int64_t n, vo
   } else {
     for (int64_t i = 0; i < n; ++i) {
       if (k.op == ReduceOp::kMean && plan.count != 0) {
-        acc[i] = k.type == ElemType::kUint64
-                     ? static_cast<W>(static_cast<uint64_t>(acc[i]) /
-                                      static_cast<uint64_t>(plan.count))
-                     : acc[i] / plan.count;
+        acc[i] =
+            k.type == ElemType::kUint64
+                ? static_cast<W>(static_cast<uint64_t>(acc[i]) / static_cast<uint64_t>(plan.count))
+                : acc[i] / plan.count;
       }
       if (FlipsSign(k)) acc[i] = static_cast<W>(static_cast<uint64_t>(acc[i]) ^ kSignBit);
     }
@@ -454,7 +455,8 @@ struct ArgJob {
     if (load == nullptr) return reinterpret_cast<const T*>(p);
     load(p, buffer, n);
     if constexpr (std::is_integral_v<T>) {
-      for (int64_t i = 0; i < n; ++i) buffer[i] = static_cast<T>(static_cast<uint64_t>(buffer[i]) ^ flip);
+      for (int64_t i = 0; i < n; ++i)
+        buffer[i] = static_cast<T>(static_cast<uint64_t>(buffer[i]) ^ flip);
     }
     return buffer;
   }
@@ -544,9 +546,9 @@ void RunArgReduce(bool largest, bool select_last, ElemType type, IsaLevel level,
                      axis, inner, begin, end);
   } else {
     const bool flip = type == ElemType::kUint64;
-    const ConvertFn load = flip                        ? CopyInt64
+    const ConvertFn load = flip                       ? CopyInt64
                            : type == ElemType::kInt64 ? nullptr
-                                                       : GetCast(type, ElemType::kInt64, level).load;
+                                                      : GetCast(type, ElemType::kInt64, level).load;
     ArgTyped<int64_t>({p, bytes, load, flip ? kSignBit : 0, largest, select_last},
                       Int64RowFold(fold, level), out, axis, inner, begin, end);
   }

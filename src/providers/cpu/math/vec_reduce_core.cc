@@ -155,13 +155,13 @@ void ColumnExp64(double* acc, const double* x, const double* shift, int64_t n) {
 }
 
 constexpr RowFold<float> kFloatRows[kFolds] = {
-    RowReal<Fold::kSum, float>,       RowReal<Fold::kSumAbs, float>,
-    RowReal<Fold::kSumSquare, float>, RowReal<Fold::kSumExp, float>,
-    RowReal<Fold::kProd, float>,      RowReal<Fold::kMin, float>,
+    RowReal<Fold::kSum, float>,    RowReal<Fold::kSumAbs, float>, RowReal<Fold::kSumSquare, float>,
+    RowReal<Fold::kSumExp, float>, RowReal<Fold::kProd, float>,   RowReal<Fold::kMin, float>,
     RowReal<Fold::kMax, float>};
 constexpr RowFold<double> kDoubleRows[kFolds] = {
-    RowReal<Fold::kSum, double>,  RowReal<Fold::kSumAbs, double>, RowReal<Fold::kSumSquare, double>,
-    RowExp64,                     RowReal<Fold::kProd, double>,   RowReal<Fold::kMin, double>,
+    RowReal<Fold::kSum, double>,       RowReal<Fold::kSumAbs, double>,
+    RowReal<Fold::kSumSquare, double>, RowExp64,
+    RowReal<Fold::kProd, double>,      RowReal<Fold::kMin, double>,
     RowReal<Fold::kMax, double>};
 constexpr RowFold<int64_t> kIntRows[kFolds] = {
     RowInt<Fold::kSum>,  RowInt<Fold::kSumAbs>, RowInt<Fold::kSumSquare>, nullptr,

@@ -16,9 +16,9 @@
 namespace switchyard::cpu::math {
 namespace {
 
-const std::vector<ReduceOp> kOps = {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kProd,
-                                    ReduceOp::kMin, ReduceOp::kMax,  ReduceOp::kSumSquare,
-                                    ReduceOp::kL1,  ReduceOp::kL2,   ReduceOp::kLogSum,
+const std::vector<ReduceOp> kOps = {ReduceOp::kSum,      ReduceOp::kMean, ReduceOp::kProd,
+                                    ReduceOp::kMin,      ReduceOp::kMax,  ReduceOp::kSumSquare,
+                                    ReduceOp::kL1,       ReduceOp::kL2,   ReduceOp::kLogSum,
                                     ReduceOp::kLogSumExp};
 
 double Reference(ReduceOp op, const std::vector<double>& v) {
@@ -177,7 +177,8 @@ TEST(VecReduce, IntegersNanAndEmpty) {
   EXPECT_EQ(e[2], 0.0f);
   RunReduce(GetReduce(ReduceOp::kMax, ElemType::kFloat, IsaLevel::kBaseline), plan, x, e, 0, 3);
   EXPECT_EQ(e[2], -HUGE_VALF);
-  RunReduce(GetReduce(ReduceOp::kLogSumExp, ElemType::kFloat, IsaLevel::kBaseline), plan, x, e, 0, 3);
+  RunReduce(GetReduce(ReduceOp::kLogSumExp, ElemType::kFloat, IsaLevel::kBaseline), plan, x, e, 0,
+            3);
   EXPECT_EQ(e[0], -HUGE_VALF);
 }
 
@@ -230,7 +231,8 @@ TEST(VecSoftmax, AnyAxis) {
           ASSERT_TRUE(RunSoftmax(kind, ElemType::kFloat, level, x.data(), y.data(), axis, inner, 0,
                                  3 * inner));
           const int64_t cut = 3 * inner / 2;
-          RunSoftmax(kind, ElemType::kFloat, level, x.data(), z.data(), axis, inner, cut, 3 * inner);
+          RunSoftmax(kind, ElemType::kFloat, level, x.data(), z.data(), axis, inner, cut,
+                     3 * inner);
           RunSoftmax(kind, ElemType::kFloat, level, x.data(), z.data(), axis, inner, 0, cut);
           ASSERT_EQ(std::memcmp(y.data(), z.data(), y.size() * 4), 0);
           for (int64_t c = 0; c < 3 * inner; ++c) {

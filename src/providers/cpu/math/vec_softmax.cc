@@ -247,7 +247,8 @@ void SoftmaxDouble(SoftmaxKind kind, const double* x, double* y, int64_t axis, i
   }
   const double inv = 1 / sum, log_sum = std::log(sum);
   for (int64_t k = 0; k < axis; ++k) {
-    y[k * inner] = kind == SoftmaxKind::kSoftmax ? y[k * inner] * inv : x[k * inner] - top - log_sum;
+    y[k * inner] =
+        kind == SoftmaxKind::kSoftmax ? y[k * inner] * inv : x[k * inner] - top - log_sum;
   }
 }
 

@@ -1,5 +1,6 @@
-// Element types of the vector library and their sizes. The numbers are those of ONNX's TensorProto.DataType, so callers
-// convert with a static_cast. Not a tensor type: pure functions over raw pointers only.
+// Element types of the vector library and their sizes. The numbers are those of ONNX's
+// TensorProto.DataType, so callers convert with a static_cast. Not a tensor type: pure functions
+// over raw pointers only.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ enum class ElemType : int {
   kInt2 = 26,
 };
 
-// Bits of one element; 0 for what this library does not know. 4- and 2-bit types are packed, first element in the low
-// bits.
+// Bits of one element; 0 for what this library does not know. 4- and 2-bit types are packed, first
+// element in the low bits.
 constexpr int BitsOf(ElemType t) {
   switch (t) {
     case ElemType::kDouble:

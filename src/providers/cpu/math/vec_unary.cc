@@ -27,13 +27,13 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // Float operations: Run(x, p0, p1), all lanes independent.
-#define SY_OP(NAME, EXPR)                                          \
-  struct NAME {                                                    \
-    static HWY_INLINE V32 Run(V32 x, V32 p0, V32 p1) {             \
-      (void)p0;                                                    \
-      (void)p1;                                                    \
-      return EXPR;                                                 \
-    }                                                              \
+#define SY_OP(NAME, EXPR)                              \
+  struct NAME {                                        \
+    static HWY_INLINE V32 Run(V32 x, V32 p0, V32 p1) { \
+      (void)p0;                                        \
+      (void)p1;                                        \
+      return EXPR;                                     \
+    }                                                  \
   };
 
 HWY_INLINE V32 Zero() { return hn::Zero(D32()); }
@@ -89,8 +89,7 @@ SY_OP(SoftplusOp, Softplus32(x))
 SY_OP(SoftsignOp, Blend(hn::Eq(hn::Abs(x), C32(HUGE_VALF)), hn::CopySignToAbs(C32(1.0f), x),
                         hn::Div(x, hn::Add(C32(1.0f), hn::Abs(x)))))
 SY_OP(HardSigmoidOp, Unit32(hn::Add(hn::Mul(p0, x), p1)))
-SY_OP(HardSwishOp,
-      hn::Mul(x, Unit32(hn::Add(hn::Mul(x, C32(1.0f / 6.0f)), C32(0.5f)))))
+SY_OP(HardSwishOp, hn::Mul(x, Unit32(hn::Add(hn::Mul(x, C32(1.0f / 6.0f)), C32(0.5f)))))
 SY_OP(MishOp, Mish32(x))
 SY_OP(ShrinkOp, Shrink32(x, p0, p1))
 SY_OP(AffineOp, hn::MulAdd(p0, x, p1))
@@ -115,12 +114,13 @@ void FloatLoop(const void* in, void* out, int64_t n, const float* params) {
   }
 }
 
-// Functions whose float result is rounded from a double one. kBound: larger arguments go to libm one by one.
-#define SY_OP64(NAME, FN, SCALAR, BOUND)                       \
-  struct NAME {                                                \
-    static constexpr double kBound = BOUND;                    \
-    static HWY_INLINE V64 Run(V64 x) { return FN(x); }         \
-    static double Scalar(double x) { return SCALAR(x); }       \
+// Functions whose float result is rounded from a double one. kBound: larger arguments go to libm
+// one by one.
+#define SY_OP64(NAME, FN, SCALAR, BOUND)                 \
+  struct NAME {                                          \
+    static constexpr double kBound = BOUND;              \
+    static HWY_INLINE V64 Run(V64 x) { return FN(x); }   \
+    static double Scalar(double x) { return SCALAR(x); } \
   };
 SY_OP64(SinOp, SinCos64<0>, std::sin, 1048576.0)
 SY_OP64(CosOp, SinCos64<1>, std::cos, 1048576.0)
@@ -287,7 +287,9 @@ struct Real {
     const T e = std::exp(-std::fabs(x));
     return (x < 0 ? e : T(1)) / (1 + e);
   }
-  static T Softplus(T x) { return (x > 0 ? x : (x != x ? x : T(0))) + std::log1p(std::exp(-std::fabs(x))); }
+  static T Softplus(T x) {
+    return (x > 0 ? x : (x != x ? x : T(0))) + std::log1p(std::exp(-std::fabs(x)));
+  }
   static T Clip(T x, T lo, T hi) {
     const T y = x < lo ? lo : x;
     return y > hi ? hi : y;
@@ -302,17 +304,17 @@ struct Real {
   }
 };
 
-#define SY_D(NAME, EXPR)                                                               \
-  void NAME(const void* in, void* out, int64_t n, const float* p) {                    \
-    using R = Real<double>;                                                            \
-    (void)sizeof(R);                                                                   \
-    (void)p;                                                                           \
-    const double* s = static_cast<const double*>(in);                                  \
-    double* d = static_cast<double*>(out);                                             \
-    for (int64_t i = 0; i < n; ++i) {                                                  \
-      const double x = s[i];                                                           \
-      d[i] = EXPR;                                                                     \
-    }                                                                                  \
+#define SY_D(NAME, EXPR)                                            \
+  void NAME(const void* in, void* out, int64_t n, const float* p) { \
+    using R = Real<double>;                                         \
+    (void)sizeof(R);                                                \
+    (void)p;                                                        \
+    const double* s = static_cast<const double*>(in);               \
+    double* d = static_cast<double*>(out);                          \
+    for (int64_t i = 0; i < n; ++i) {                               \
+      const double x = s[i];                                        \
+      d[i] = EXPR;                                                  \
+    }                                                               \
   }
 SY_D(DNeg, -x)
 SY_D(DAbs, std::fabs(x))
@@ -342,7 +344,7 @@ SY_D(DAcosh, std::acosh(x))
 SY_D(DAtanh, std::atanh(x))
 SY_D(DErf, std::erf(x))
 SY_D(DSigmoid, R::Sigmoid(x))
-SY_D(DSilu, R::Times(x, R::Sigmoid(x * static_cast<double>(p[0]))))
+SY_D(DSilu, R::Times(x, R::Sigmoid(x* static_cast<double>(p[0]))))
 SY_D(DGeluErf, R::Times(x, 0.5 * std::erfc(x * -0.70710678118654752)))
 SY_D(DGeluTanh, R::GeluTanh(x))
 SY_D(DRelu, x < 0 ? 0.0 : x)
@@ -354,8 +356,7 @@ SY_D(DSelu, static_cast<double>(p[1]) * (x > 0 ? x : static_cast<double>(p[0]) *
 SY_D(DCelu, x < 0 ? static_cast<double>(p[0]) * std::expm1(x / static_cast<double>(p[0])) : x)
 SY_D(DSoftplus, R::Softplus(x))
 SY_D(DSoftsign, R::Softsign(x))
-SY_D(DHardSigmoid,
-     R::Clip(static_cast<double>(p[0]) * x + static_cast<double>(p[1]), 0.0, 1.0))
+SY_D(DHardSigmoid, R::Clip(static_cast<double>(p[0]) * x + static_cast<double>(p[1]), 0.0, 1.0))
 SY_D(DHardSwish, x* R::Clip(x / 6 + 0.5, 0.0, 1.0))
 SY_D(DMish, x == -HUGE_VAL ? -0.0 : x * std::tanh(R::Softplus(x)))
 SY_D(DShrink, R::Shrink(x, p[0], p[1]))
@@ -363,12 +364,12 @@ SY_D(DAffine, static_cast<double>(p[0]) * x + static_cast<double>(p[1]))
 
 // In the order of UnaryOp, from kNeg; kBitNot has no double form.
 constexpr UnaryKernel::Fn kDoubleFns[] = {
-    DNeg,      DAbs,     DSign,    nullptr,    DFloor,     DCeil,        DRound,    DTrunc,
-    DSquare,   DSqrt,    DRsqrt,   DReciprocal, DExp,      DExpm1,       DLog,      DSin,
-    DCos,      DTan,     DAsin,    DAcos,      DAtan,      DSinh,        DCosh,     DTanh,
-    DAsinh,    DAcosh,   DAtanh,   DErf,       DSigmoid,   DSilu,        DGeluErf,  DGeluTanh,
-    DRelu,     DLeaky,   DThreshold, DClip,    DElu,       DSelu,        DCelu,     DSoftplus,
-    DSoftsign, DHardSigmoid, DHardSwish, DMish, DShrink,   DAffine};
+    DNeg,      DAbs,         DSign,      nullptr,     DFloor,   DCeil,  DRound,   DTrunc,
+    DSquare,   DSqrt,        DRsqrt,     DReciprocal, DExp,     DExpm1, DLog,     DSin,
+    DCos,      DTan,         DAsin,      DAcos,       DAtan,    DSinh,  DCosh,    DTanh,
+    DAsinh,    DAcosh,       DAtanh,     DErf,        DSigmoid, DSilu,  DGeluErf, DGeluTanh,
+    DRelu,     DLeaky,       DThreshold, DClip,       DElu,     DSelu,  DCelu,    DSoftplus,
+    DSoftsign, DHardSigmoid, DHardSwish, DMish,       DShrink,  DAffine};
 static_assert(sizeof(kDoubleFns) / sizeof(kDoubleFns[0]) ==
               static_cast<int>(UnaryOp::kIsNan) - static_cast<int>(UnaryOp::kNeg));
 
@@ -489,8 +490,11 @@ void CopyBytes(const void* in, void* out, int64_t n, const float*) {
 }
 
 UnaryKernel::Fn CopyFor(int bytes) {
-  return bytes == 1 ? CopyBytes<1> : bytes == 2 ? CopyBytes<2> : bytes == 4 ? CopyBytes<4>
-         : bytes == 8 ? CopyBytes<8> : nullptr;
+  return bytes == 1   ? CopyBytes<1>
+         : bytes == 2 ? CopyBytes<2>
+         : bytes == 4 ? CopyBytes<4>
+         : bytes == 8 ? CopyBytes<8>
+                      : nullptr;
 }
 
 bool IsReal(ElemType t) {
