@@ -11,7 +11,7 @@
 # JOBS=n limits parallel compilation, LEGS="release python" picks legs of `make test`.
 
 JOBS ?= $(shell nproc)
-LEGS ?= release python install wheel asan tsan fuzz
+LEGS ?= release python install extension wheel asan tsan fuzz
 VENV := $(or $(SWITCHYARD_VENV),.venv)
 PYTHON := $(VENV)/bin/python
 CHECKS := $(PYTHON) scripts/checks.py --jobs $(JOBS)

@@ -163,6 +163,49 @@ def leg_fuzz(jobs: int) -> bool:
     return fuzz(jobs, seconds=15)
 
 
+def leg_extension(jobs: int) -> bool:
+    """Adds one kernel, one pass and one provider to a copy, editing no file, and builds it."""
+    copy, prefix = BUILD / "extension", BUILD / "extension" / "prefix"
+    shutil.rmtree(copy, ignore_errors=True)
+    listing = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE
+    ).stdout
+    for name in filter(None, listing.split("\0")):
+        if (ROOT / name).is_file() and not name.startswith("models/"):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, copy / name)
+    for name, folder in (
+        ("scratch_kernel.cc", "src/providers/cpu/kernels"),
+        ("scratch_pass.cc", "src/passes/basic"),
+        ("provider.cc", "src/providers/scratch"),
+    ):
+        (copy / folder).mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "tests" / "extension" / name, copy / folder / name)
+    off = [f"-DSWITCHYARD_BUILD_{part}=OFF" for part in ("TESTS", "PYTHON", "EXAMPLES", "TOOLS")]
+    run("cmake", "-G", "Ninja", "-S", copy, "-B", copy / "build", *off)
+    run("cmake", "--build", copy / "build", "-j", jobs)
+    run("cmake", "--install", copy / "build", "--prefix", prefix)
+    symbols = subprocess.run(
+        ["nm", "-C", copy / "build" / "src" / "libswitchyard.so"],
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+    ).stdout
+    missing = [
+        name
+        for name in ("kernels::scratch_kernel::Register(", "basic::scratch_pass::Register(")
+        if name not in symbols
+    ]
+    if missing:
+        print("not in the library:", missing)
+    client = copy / "client"
+    places = ["-S", copy / "tests" / "extension", "-B", client, f"-DCMAKE_PREFIX_PATH={prefix}"]
+    run("cmake", "-G", "Ninja", *places)
+    run("cmake", "--build", client)
+    passed = run(client / "client", check=False) == 0 and not missing
+    return record("extension by files only", int(passed), int(not passed))
+
+
 def leg_wheel(jobs: int) -> bool:
     """One wheel in dist/, installed into an environment with numpy only, imports and runs."""
     if not any((ROOT / "python").glob("**/*.cc")):
@@ -217,6 +260,7 @@ LEGS = {
     "release": leg_release,
     "python": leg_python,
     "install": leg_install,
+    "extension": leg_extension,
     "wheel": leg_wheel,
     "asan": leg_asan,
     "tsan": leg_tsan,
