@@ -60,45 +60,52 @@ HWY_INLINE V32 ExpM1Core32(V32 r) {
   return hn::MulAdd(hn::Mul(r, r), p, r);
 }
 
-HWY_INLINE V32 Pow2Int32(hn::Vec<I32> n) {
-  return hn::BitCast(D32(), hn::ShiftLeft<23>(hn::Add(n, hn::Set(I32(), 127))));
-}
-
-// The caller has clamped x so that n fits.
-HWY_INLINE void ReduceExp32(V32 x, V32& n, V32& r) {
-  n = hn::Round(hn::Mul(x, C32(1.44269504f)));
+// x = n ln2 + r for |x| < 2^21. The low bits of `bits` hold n: adding 1.5 * 2^23 rounds to an
+// integer and leaves it there.
+HWY_INLINE void ReduceExp32(V32 x, V32& n, V32& r, hn::Vec<I32>& bits) {
+  const V32 magic = C32(12582912.0f);
+  const V32 t = hn::MulAdd(x, C32(1.44269504f), magic);
+  bits = hn::BitCast(I32(), t);
+  n = hn::Sub(t, magic);
   r = hn::NegMulAdd(n, C32(0.693145752f), x);
   r = hn::NegMulAdd(n, C32(1.42860677e-6f), r);
 }
 
+// 2^n as a product of two powers: 2^128 and the denormal powers have no factor of their own.
+HWY_INLINE void SplitPow2(hn::Vec<I32> bits, V32& s1, V32& s2) {
+  const I32 di;
+  const auto bias = hn::Set(di, 127 << 23);
+  const auto half =
+      hn::And(hn::ShiftLeft<22>(bits), hn::Set(di, static_cast<int32_t>(0xff800000u)));
+  s1 = hn::BitCast(D32(), hn::Add(half, bias));
+  s2 = hn::BitCast(D32(), hn::Add(hn::Sub(hn::ShiftLeft<23>(bits), half), bias));
+}
+
+// Min and Max return their second operand where one is NaN (x86) or NaN itself: this order lets NaN
+// through.
+HWY_INLINE V32 ClampExp32(V32 x, float low) { return hn::Min(C32(89.0f), hn::Max(C32(low), x)); }
+
+// Overflow to infinity and denormal results come out of the last two products.
 HWY_INLINE V32 Exp32(V32 x) {
-  const V32 xc = hn::Min(hn::Max(x, C32(-110.0f)), C32(89.0f));
-  V32 n, r;
-  ReduceExp32(xc, n, r);
-  const V32 p = hn::Add(ExpM1Core32(r), C32(1.0f));
-  const auto ni = hn::ConvertTo(I32(), n);
-  const auto half = hn::ShiftRight<1>(ni);
-  const V32 y = hn::Mul(hn::Mul(p, Pow2Int32(half)), Pow2Int32(hn::Sub(ni, half)));
-  const V32 big = Blend(hn::Gt(x, C32(88.7228394f)), C32(HUGE_VALF), y);
-  return Blend(hn::IsNaN(x), x, big);
+  V32 n, r, s1, s2;
+  hn::Vec<I32> bits;
+  ReduceExp32(ClampExp32(x, -110.0f), n, r, bits);
+  SplitPow2(bits, s1, s2);
+  return hn::Mul(hn::Mul(hn::Add(ExpM1Core32(r), C32(1.0f)), s1), s2);
 }
 
 // Accurate also near zero; overflows like exp.
 HWY_INLINE V32 ExpM132(V32 x) {
-  const V32 xc = hn::Min(hn::Max(x, C32(-30.0f)), C32(89.0f));
-  V32 n, r;
-  ReduceExp32(xc, n, r);
+  V32 n, r, s1, s2;
+  hn::Vec<I32> bits;
+  ReduceExp32(ClampExp32(x, -30.0f), n, r, bits);
+  SplitPow2(bits, s1, s2);
   const V32 p = ExpM1Core32(r);
-  const auto ni = hn::ConvertTo(I32(), n);
-  const auto half = hn::ShiftRight<1>(ni);
-  const V32 s1 = Pow2Int32(half), s2 = Pow2Int32(hn::Sub(ni, half));
   // 2^n p + (2^n - 1); 2^128 itself overflows, and for n > 30 the 1 no longer counts.
   const V32 mid = hn::MulAdd(hn::Mul(p, s1), s2, hn::MulSub(s1, s2, C32(1.0f)));
   const V32 high = hn::Mul(hn::Mul(hn::Add(p, C32(1.0f)), s1), s2);
-  const V32 y = Blend(hn::Gt(n, C32(30.0f)), high, mid);
-  const V32 big = Blend(hn::Gt(x, C32(88.7228394f)), C32(HUGE_VALF), y);
-  const V32 tiny = Blend(hn::Eq(n, C32(0.0f)), p, big);
-  return Blend(hn::IsNaN(x), x, Blend(hn::Eq(x, C32(0.0f)), x, tiny));
+  const V32 y = Blend(hn::Gt(n, C32(30.0f)), high, Blend(hn::Eq(n, C32(0.0f)), p, mid));
+  return Blend(hn::Eq(x, C32(0.0f)), x, y);
 }
 
 HWY_INLINE V32 Sigmoid32(V32 x) {
@@ -115,10 +122,9 @@ HWY_INLINE V32 Tanh32(V32 x) {
       hn::Mul(x, s),
       Poly(s, -0.333333284, 0.133331329, -0.053937465, 0.0216501523, -0.00805394258, 0.00203174842),
       x);
-  const V32 e = Exp32(hn::Mul(hn::Min(a, C32(20.0f)), C32(2.0f)));
+  const V32 e = Exp32(hn::Mul(hn::Min(C32(20.0f), a), C32(2.0f)));
   const V32 large = hn::Sub(C32(1.0f), hn::Div(C32(2.0f), hn::Add(e, C32(1.0f))));
-  const V32 y = Blend(hn::Lt(a, C32(0.65f)), small, hn::CopySignToAbs(large, x));
-  return Blend(hn::IsNaN(x), x, y);
+  return Blend(hn::Lt(a, C32(0.65f)), small, hn::CopySign(large, x));
 }
 
 HWY_INLINE V32 Erf32(V32 x) {
@@ -128,12 +134,11 @@ HWY_INLINE V32 Erf32(V32 x) {
                                Poly(s, 0.128379166, -0.376126349, 0.112836942, -0.0268592704,
                                     0.00520063424, -0.00081374374, 8.34522507e-05),
                                x);
-  const V32 t = hn::Min(a, C32(4.1f));
+  const V32 t = hn::Min(C32(4.1f), a);
   const V32 r = Poly(t, -0.000169205305, 1.12948835, 0.633400857, 0.108220384, -0.0250806175,
                      0.00415625563, -0.00043139371, 2.0828631e-05);
   const V32 large = hn::Sub(C32(1.0f), Exp32(hn::Neg(r)));
-  const V32 y = Blend(hn::Lt(a, C32(0.92f)), small, hn::CopySignToAbs(large, x));
-  return Blend(hn::IsNaN(x), x, y);
+  return Blend(hn::Lt(a, C32(0.92f)), small, hn::CopySign(large, x));
 }
 
 // x = 2^e m with m in [sqrt(1/2), sqrt(2)); x must be positive and finite. Handles denormals.
@@ -184,16 +189,15 @@ HWY_INLINE V32 Log1pUnit32(V32 t) {
 
 HWY_INLINE V32 Softplus32(V32 x) {
   const V32 t = Exp32(hn::Neg(hn::Abs(x)));
-  const V32 y = hn::Add(hn::Max(x, C32(0.0f)), Log1pUnit32(t));
-  return Blend(hn::IsNaN(x), x, y);
+  return hn::Add(hn::Max(C32(0.0f), x), Log1pUnit32(t));
 }
 
 HWY_INLINE V32 Mish32(V32 x) {
-  const V32 e = Exp32(hn::Min(x, C32(20.0f)));
+  const V32 e = Exp32(hn::Min(C32(20.0f), x));
   const V32 n = hn::Mul(e, hn::Add(e, C32(2.0f)));
   const V32 y = hn::Mul(x, hn::Div(n, hn::Add(n, C32(2.0f))));
   const V32 r = Blend(hn::Gt(x, C32(20.0f)), x, y);
-  return Blend(hn::IsNaN(x), x, Blend(hn::Eq(x, C32(-HUGE_VALF)), C32(-0.0f), r));
+  return Blend(hn::Eq(x, C32(-HUGE_VALF)), C32(-0.0f), r);
 }
 
 HWY_INLINE V32 Silu32(V32 x) {

@@ -439,5 +439,30 @@ void RunProgramTile(const Program& p, const TileOperand* inputs, const TileResul
   }
 }
 
+void RunTileEpilogue(void* context, int64_t batch, int64_t row0, int64_t col0, int64_t rows,
+                     int64_t cols, float* tile, int64_t ld) {
+  const TileEpilogue& e = *static_cast<const TileEpilogue*>(context);
+  const Program& p = *e.program;
+  TileOperand inputs[Program::kMaxInputs];
+  TileResult outputs[Program::kMaxOutputs];
+  inputs[0] = {tile, ld, 1};
+  for (int k = 1; k < p.num_inputs; ++k) {
+    inputs[k] = e.inputs[k];
+    const int64_t at = batch * e.input_batch_strides[k] + row0 * inputs[k].row_stride +
+                       col0 * inputs[k].col_stride;
+    inputs[k].data = At(inputs[k].data, at * p.input_bytes[k]);
+  }
+  for (int k = 0; k < p.num_outputs; ++k) {
+    outputs[k] = e.outputs[k];
+    if (outputs[k].data == nullptr) {
+      outputs[k] = {tile, ld};
+      continue;
+    }
+    const int64_t at = batch * e.output_batch_strides[k] + row0 * outputs[k].row_stride + col0;
+    outputs[k].data = At(outputs[k].data, at * p.output_bytes[k]);
+  }
+  RunProgramTile(p, inputs, outputs, rows, cols);
+}
+
 }  // namespace switchyard::cpu::math
 #endif  // HWY_ONCE

@@ -97,4 +97,18 @@ struct TileResult {
 void RunProgramTile(const Program& program, const TileOperand* inputs, const TileResult* outputs,
                     int64_t rows, int64_t cols);
 
+// A program as the TileProgram hook of the float matrix products and convolutions: input 0 is the
+// tile; the other inputs are bases of tensors seen from the whole output (batch, row, col); output
+// 0 is written back to the tile unless it has a place of its own, as every further output has.
+struct TileEpilogue {
+  const Program* program = nullptr;
+  TileOperand inputs[Program::kMaxInputs];  // [0] is not read
+  int64_t input_batch_strides[Program::kMaxInputs] = {};
+  TileResult outputs[Program::kMaxOutputs];  // [0].data null: the tile
+  int64_t output_batch_strides[Program::kMaxOutputs] = {};
+};
+// `context` is a TileEpilogue.
+void RunTileEpilogue(void* context, int64_t batch, int64_t row0, int64_t col0, int64_t rows,
+                     int64_t cols, float* tile, int64_t ld);
+
 }  // namespace switchyard::cpu::math

@@ -207,6 +207,34 @@ TEST(VecProgram, TilesWithBiasResidualAndRequantisation) {
   }
 }
 
+TEST(VecProgram, TileEpilogueSeesTheWholeOutput) {
+  auto p = std::make_unique<Program>();
+  const std::vector<ProgramStep> steps = {Binary(BinaryOp::kMul, 0, 1),
+                                          Binary(BinaryOp::kAdd, 3, 2)};
+  const std::vector<ElemType> types(3, ElemType::kFloat);
+  const std::vector<ProgramOutput> outputs = {{4, ElemType::kFloat}};
+  ASSERT_TRUE(CompileProgram(types, steps, outputs, IsaLevel::kBaseline, p.get()));
+  std::vector<float> c(2 * 6 * 10), scale(10), residual(c.size());
+  for (size_t i = 0; i < c.size(); ++i) c[i] = static_cast<float>(i), residual[i] = 1000.0f * i;
+  for (size_t i = 0; i < 10; ++i) scale[i] = static_cast<float>(i + 2);
+  TileEpilogue e;
+  e.program = p.get();
+  e.inputs[1] = {scale.data(), 0, 1};
+  e.inputs[2] = {residual.data(), 10, 1};
+  e.input_batch_strides[2] = 60;
+  for (int64_t b = 0; b < 2; ++b) {
+    for (int64_t r = 0; r < 6; r += 4) {
+      for (int64_t k = 0; k < 10; k += 7) {
+        RunTileEpilogue(&e, b, r, k, std::min<int64_t>(4, 6 - r), std::min<int64_t>(7, 10 - k),
+                        c.data() + b * 60 + r * 10 + k, 10);
+      }
+    }
+  }
+  for (size_t i = 0; i < c.size(); ++i) {
+    ASSERT_EQ(c[i], static_cast<float>(i) * scale[i % 10] + 1000.0f * static_cast<float>(i));
+  }
+}
+
 TEST(VecProgram, RefusesWhatItCannotRun) {
   auto p = std::make_unique<Program>();
   const std::vector<ElemType> one = {ElemType::kFloat};
