@@ -1,5 +1,5 @@
-// The instruction-set levels that the CPU kernels are compiled for. Which level runs is decided once per session;
-// nothing here detects a CPU.
+// The instruction-set levels that the CPU kernels are compiled for. Which level runs is decided
+// once per session; nothing here detects a CPU.
 #pragma once
 
 namespace switchyard::cpu::math {

@@ -36,9 +36,9 @@ namespace {
     SY_IVDEP                                                                         \
     for (int64_t i = 0; i < n; ++i) out[i] = EXPR;                                   \
   }
-SY_TERNARY(AndLoop, (a[i] != 0) & (b[i] != 0) ? 1.0f : 0.0f)
-SY_TERNARY(OrLoop, (a[i] != 0) | (b[i] != 0) ? 1.0f : 0.0f)
-SY_TERNARY(XorLoop, (a[i] != 0) ^ (b[i] != 0) ? 1.0f : 0.0f)
+SY_TERNARY(AndLoop, ((a[i] != 0) & (b[i] != 0)) ? 1.0f : 0.0f)
+SY_TERNARY(OrLoop, ((a[i] != 0) | (b[i] != 0)) ? 1.0f : 0.0f)
+SY_TERNARY(XorLoop, ((a[i] != 0) != (b[i] != 0)) ? 1.0f : 0.0f)
 SY_TERNARY(NotLoop, a[i] != 0 ? 0.0f : 1.0f)
 SY_TERNARY(WhereLoop, a[i] != 0 ? b[i] : c[i])
 SY_TERNARY(MulAddLoop, a[i] * b[i] + c[i])
