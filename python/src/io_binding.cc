@@ -1,0 +1,184 @@
+#include <string>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "src/errors.h"
+#include "src/numpy_array.h"
+#include "src/session.h"
+#include "switchyard/session/io_binding.h"
+
+namespace switchyard::python {
+namespace {
+
+struct PyIoBinding {
+  std::shared_ptr<LoadedSession> loaded;
+  std::unique_ptr<IOBinding> binding;
+};
+
+OrtDevice ToDevice(const std::string& name, int id) {
+  OrtDevice::DeviceType type = OrtDevice::CPU;
+  if (name == "cuda" || name == "gpu" || name == "hip" || name == "dml" || name == "webgpu") {
+    type = OrtDevice::GPU;
+  } else if (name == "npu" || name == "cann") {
+    type = OrtDevice::NPU;
+  } else if (name != "cpu") {
+    RaiseRuntimeError("Unsupported device type: " + name +
+                      ", known are cpu, cuda, gpu, hip, dml, webgpu, npu, cann");
+  }
+  return OrtDevice(type, OrtDevice::kDefault, static_cast<OrtDevice::DeviceId>(id));
+}
+
+// Errors of binding are RuntimeErrors with what was being done in front.
+template <typename Body>
+void Attempt(const char* what, const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    RaiseRuntimeError(std::string(what) + ": " + error.message());
+  }
+}
+
+// A tensor over memory that the caller keeps alive.
+Tensor Window(nb::handle element_type, const std::vector<std::int64_t>& shape,
+              std::uintptr_t address, const OrtDevice& device) {
+  const DataType type = ToDataType(element_type);
+  if (type == DataType::kString)
+    RaiseRuntimeError("Only binding non-string Tensors is currently supported");
+  return Tensor(type, shape, reinterpret_cast<void*>(address), device);
+}
+
+void BindCpuInput(PyIoBinding& self, const std::string& name, nb::handle array) {
+  const nb::object plain = IsArray(array) ? nb::borrow(array) : ToArray(array);
+  Attempt("Error when bind input",
+          [&] { self.binding->BindInput(name, OwningTensor(plain).value); });
+}
+
+void BindInput(PyIoBinding& self, const std::string& name, const std::string& device_type,
+               int device_id, nb::handle element_type, const std::vector<std::int64_t>& shape,
+               std::uintptr_t buffer_ptr) {
+  Attempt("Error when binding input", [&] {
+    self.binding->BindInput(
+        name, Window(element_type, shape, buffer_ptr, ToDevice(device_type, device_id)));
+  });
+}
+
+// The third argument is a device number, or an array that takes the results.
+void BindOutput(PyIoBinding& self, const std::string& name, const std::string& device_type,
+                nb::handle device_id, nb::handle element_type, nb::handle shape,
+                nb::handle buffer_ptr) {
+  if (IsArray(device_id)) {
+    if (!IsPlain(device_id) || !IsWritable(device_id)) {
+      RaiseValueError(
+          "an array bound to an output must be contiguous, aligned, in native byte order and "
+          "writable");
+    }
+    Attempt("Error when binding output",
+            [&] { self.binding->BindOutput(name, OwningTensor(device_id).value); });
+    return;
+  }
+  const OrtDevice device = ToDevice(device_type, nb::cast<int>(device_id));
+  if (buffer_ptr.is_none()) {
+    Attempt("Error when binding output", [&] { self.binding->BindOutput(name, device); });
+    return;
+  }
+  if (element_type.is_none() || shape.is_none()) {
+    RaiseValueError(
+        "`element_type` and `shape` are to be provided if pre-allocated memory is provided");
+  }
+  Attempt("Error when binding output", [&] {
+    self.binding->BindOutput(name, Window(element_type, nb::cast<std::vector<std::int64_t>>(shape),
+                                          nb::cast<std::uintptr_t>(buffer_ptr), device));
+  });
+}
+
+std::vector<PyOrtValue> Outputs(const PyIoBinding& self) {
+  std::vector<PyOrtValue> values;
+  for (const OrtValue& value : self.binding->outputs()) values.push_back({value, false});
+  return values;
+}
+
+nb::list CopyOutputs(const PyIoBinding& self) {
+  nb::list arrays;
+  for (const OrtValue& value : self.binding->outputs()) {
+    OrtValue host = value;
+    if (value.is_tensor() && !value.tensor().device().is_host()) {
+      const nb::gil_scoped_release release;
+      host = self.loaded->session->CopyTo(value, OrtDevice());
+    } else {
+      host = Unaliased(std::move(host), {});
+    }
+    arrays.append(ViewAsPython(host, true));
+  }
+  return arrays;
+}
+
+void RunBound(const PySession&, PyIoBinding& binding, nb::handle run_options) {
+  const RunOptions& options = RunOptionsOf(run_options);
+  try {
+    const nb::gil_scoped_release release;
+    binding.loaded->session->Run(options, *binding.binding);
+  } catch (const Error& error) {
+    RaiseRuntimeError("Error in execution: " + error.message());
+  }
+}
+
+}  // namespace
+
+void BindIoBinding(nb::module_& module) {
+  nb::class_<PyIoBinding>(module, "IOBinding",
+                          "Inputs and outputs fixed to memory for repeated runs.")
+      .def(
+          "__init__",
+          [](PyIoBinding* self, const PySession& session) {
+            if (!session.loaded)
+              RaiseRuntimeError("the session has no model: its constructor failed");
+            new (self)
+                PyIoBinding{session.loaded, std::make_unique<IOBinding>(*session.loaded->session)};
+          },
+          nb::arg("session"))
+      .def("bind_cpu_input", &BindCpuInput, nb::arg("name"), nb::arg("arr_on_cpu"),
+           "Reads from this array.")
+      .def("bind_input", &BindInput, nb::arg("name"), nb::arg("device_type"), nb::arg("device_id"),
+           nb::arg("element_type"), nb::arg("shape"), nb::arg("buffer_ptr"),
+           "Reads from memory at an address, which the caller keeps alive.")
+      .def(
+          "bind_ortvalue_input",
+          [](PyIoBinding& self, const std::string& name, const PyOrtValue& value) {
+            Attempt("Error when binding input",
+                    [&] { self.binding->BindInput(name, value.value); });
+          },
+          nb::arg("name"), nb::arg("ortvalue"), "Reads from this value.")
+      .def("bind_output", &BindOutput, nb::arg("name"), nb::arg("device_type") = "cpu",
+           nb::arg("device_id") = 0, nb::arg("element_type") = nb::none(),
+           nb::arg("shape") = nb::none(), nb::arg("buffer_ptr") = nb::none(),
+           "Results are allocated on a device, or written to an address, or to an array given in "
+           "place of device_id.")
+      .def(
+          "bind_ortvalue_output",
+          [](PyIoBinding& self, const std::string& name, const PyOrtValue& value) {
+            if (value.read_only) RaiseValueError("the memory of this value is read-only");
+            Attempt("Error when binding output",
+                    [&] { self.binding->BindOutput(name, value.value); });
+          },
+          nb::arg("name"), nb::arg("ortvalue"), "Writes results into this value.")
+      .def("get_outputs", &Outputs,
+           "Results of the last run in the order in which outputs were bound.")
+      .def("copy_outputs_to_cpu", &CopyOutputs, "The same as arrays in host memory.")
+      .def("output_names", [](const PyIoBinding& self) { return self.binding->output_names(); })
+      .def("clear_binding_inputs", [](PyIoBinding& self) { self.binding->ClearInputs(); })
+      .def("clear_binding_outputs", [](PyIoBinding& self) { self.binding->ClearOutputs(); })
+      .def(
+          "synchronize_inputs", [](PyIoBinding& self) { self.binding->SynchronizeInputs(); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "synchronize_outputs", [](PyIoBinding& self) { self.binding->SynchronizeOutputs(); },
+          nb::call_guard<nb::gil_scoped_release>());
+  nb::object session = module.attr("Session");
+  nb::cpp_function_def(&RunBound, nb::scope(session), nb::name("run_with_iobinding"),
+                       nb::is_method(), nb::arg("iobinding"), nb::arg("run_options") = nb::none(),
+                       "Runs with what is bound.");
+}
+
+}  // namespace switchyard::python
