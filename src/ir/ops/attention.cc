@@ -103,6 +103,7 @@ void Register(InferenceRegistry& registry) {
   registry.Register("RotaryEmbedding", InferRotaryEmbedding);
   registry.Register("LinearAttention", InferLinearAttention);
   registry.Register("CausalConvWithState", InferCausalConv);
+  registry.Register("com.microsoft", "LinearAttention", 1, 0, InferLinearAttention);
   registry.Register("ai.onnx.preview", "FlexAttention", 1, 0, InferFlexAttention);
 }
 

@@ -206,6 +206,7 @@ void Register(InferenceRegistry& registry) {
   registry.Register("Gather", InferGather);
   registry.Register("GatherElements", InferGatherElements);
   registry.Register("GatherND", InferGatherND);
+  registry.Register("com.microsoft", "GatherND", 1, 0, InferGatherND);
   registry.Register("Scatter", InferScatterElements);
   registry.Register("ScatterElements", InferScatterElements);
   registry.Register("ScatterND", InferScatterND);

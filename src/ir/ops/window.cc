@@ -25,9 +25,25 @@ std::int64_t Group(const InferenceContext& ctx) {
   return group;
 }
 
-Shape ConvShape(const InferenceContext& ctx, std::size_t x, std::size_t w) {
-  const Shape& xs = ctx.input_shape(x);
-  const Shape& ws = ctx.input_shape(w);
+// [N, ..., C] as [N, C, ...] and back.
+Shape ChannelsFirst(const Shape& x) {
+  if (!x.ranked() || x.rank() < 3) return x;
+  Shape out = {x[0], x[x.rank() - 1]};
+  for (std::size_t i = 1; i + 1 < x.rank(); ++i) out.push_back(x[i]);
+  return out;
+}
+
+Shape ChannelsLast(const Shape& x) {
+  if (!x.ranked() || x.rank() < 3) return x;
+  Shape out = {x[0]};
+  for (std::size_t i = 2; i < x.rank(); ++i) out.push_back(x[i]);
+  out.push_back(x[1]);
+  return out;
+}
+
+// `xs` and `ws` have their channels in dim 1; they are the shapes of inputs x and w.
+Shape ConvShape(const InferenceContext& ctx, std::size_t x, std::size_t w, const Shape& xs,
+                const Shape& ws) {
   const std::size_t spatial = SpatialRank(ctx, x, w);
   const std::int64_t group = Group(ctx);
   if (spatial == 0) return {};
@@ -53,14 +69,28 @@ Shape ConvShape(const InferenceContext& ctx, std::size_t x, std::size_t w) {
   return out;
 }
 
-void InferConv(InferenceContext& ctx) { ctx.SetTensor(0, ctx.input_elem(0), ConvShape(ctx, 0, 1)); }
+void InferConv(InferenceContext& ctx) {
+  ctx.SetTensor(0, ctx.input_elem(0), ConvShape(ctx, 0, 1, ctx.input_shape(0), ctx.input_shape(1)));
+}
 
 void InferConvInteger(InferenceContext& ctx) {
-  ctx.SetTensor(0, DataType::kInt32, ConvShape(ctx, 0, 1));
+  ctx.SetTensor(0, DataType::kInt32, ConvShape(ctx, 0, 1, ctx.input_shape(0), ctx.input_shape(1)));
 }
 
 void InferQLinearConv(InferenceContext& ctx) {
-  ctx.SetTensor(0, ctx.input_elem(7), ConvShape(ctx, 0, 3));
+  const Shape& x = ctx.input_shape(0);
+  const Shape& w = ctx.input_shape(3);
+  const bool channels_last = ctx.attributes().Int("channels_last", 0) != 0;
+  ctx.SetTensor(0, ctx.input_elem(7),
+                channels_last ? ChannelsLast(ConvShape(ctx, 0, 3, ChannelsFirst(x), w))
+                              : ConvShape(ctx, 0, 3, x, w));
+}
+
+// Weights are channels-last too.
+void InferNhwcConv(InferenceContext& ctx) {
+  const Shape x = ChannelsFirst(ctx.input_shape(0));
+  const Shape w = ChannelsFirst(ctx.input_shape(1));
+  ctx.SetTensor(0, ctx.input_elem(0), ChannelsLast(ConvShape(ctx, 0, 1, x, w)));
 }
 
 void InferConvTranspose(InferenceContext& ctx) {
@@ -111,27 +141,40 @@ void InferConvTranspose(InferenceContext& ctx) {
   ctx.SetTensor(0, ctx.input_elem(0), std::move(out));
 }
 
-void InferPool(InferenceContext& ctx) {
-  const Shape& x = ctx.input_shape(0);
+// `x` has its channels in dim 1.
+Shape PoolShape(const InferenceContext& ctx, const Shape& x) {
   const std::size_t spatial = ctx.attributes().Ints("kernel_shape").size();
-  const auto set = [&](const Shape& shape) {
-    ctx.SetTensor(0, ctx.input_elem(0), shape);
-    ctx.SetTensor(1, DataType::kInt64, shape);
-  };
-  set({});
   if (spatial == 0) {
-    if (ctx.since_version() > 1) ctx.Fail("attribute 'kernel_shape' is missing");
-    return;
+    // The first version could leave it to the backend.
+    if (ctx.since_version() > 1 || !ctx.node().Domain().empty()) {
+      ctx.Fail("attribute 'kernel_shape' is missing");
+    }
+    return {};
   }
   CheckRank(ctx, 0, "X", spatial + 2, spatial + 2);
   Shape out = Shape::OfRank(spatial + 2);
-  if (x.ranked()) {
-    const Window window = ReadWindow(ctx, spatial, {});
-    out[0] = x[0];
-    out[1] = x[1];
-    for (std::size_t i = 0; i < spatial; ++i) out[i + 2] = WindowCount(ctx, window, i, x[i + 2]);
-  }
-  set(out);
+  if (!x.ranked()) return out;
+  const Window window = ReadWindow(ctx, spatial, {});
+  out[0] = x[0];
+  out[1] = x[1];
+  for (std::size_t i = 0; i < spatial; ++i) out[i + 2] = WindowCount(ctx, window, i, x[i + 2]);
+  return out;
+}
+
+void InferPool(InferenceContext& ctx) {
+  const Shape shape = PoolShape(ctx, ctx.input_shape(0));
+  ctx.SetTensor(0, ctx.input_elem(0), shape);
+  ctx.SetTensor(1, DataType::kInt64, shape);
+}
+
+void InferNhwcPool(InferenceContext& ctx) {
+  ctx.SetTensor(0, ctx.input_elem(0),
+                ChannelsLast(PoolShape(ctx, ChannelsFirst(ctx.input_shape(0)))));
+}
+
+void InferQLinearPool(InferenceContext& ctx) {
+  if (ctx.attributes().Int("channels_last", 0) != 0) return InferNhwcPool(ctx);
+  ctx.SetTensor(0, ctx.input_elem(0), PoolShape(ctx, ctx.input_shape(0)));
 }
 
 void InferGlobalPool(InferenceContext& ctx) {
@@ -336,6 +379,14 @@ void InferAffineGrid(InferenceContext& ctx) {
 void Register(InferenceRegistry& registry) {
   registry.Register("Conv", InferConv);
   registry.Register("DeformConv", InferConv);
+  registry.Register("com.microsoft", "FusedConv", 1, 0, InferConv);
+  for (const char* op : {"NhwcConv", "NhwcFusedConv"}) {
+    registry.Register("com.microsoft", op, 1, 0, InferNhwcConv);
+  }
+  registry.Register("com.microsoft", "NhwcMaxPool", 1, 0, InferNhwcPool);
+  registry.Register("com.microsoft", "QLinearAveragePool", 1, 0, InferQLinearPool);
+  registry.Register("com.microsoft", "QLinearConv", 1, 0, InferQLinearConv);
+  registry.Register("com.microsoft", "GridSample", 1, 0, InferGridSample);
   registry.Register("ConvInteger", InferConvInteger);
   registry.Register("QLinearConv", InferQLinearConv);
   registry.Register("ConvTranspose", InferConvTranspose);
