@@ -25,6 +25,8 @@ using NodeEvaluator = std::function<std::optional<std::vector<Tensor>>(
     const Node& node, const Graph& graph, std::span<const Tensor* const> inputs)>;
 
 struct PassContext {
+  explicit PassContext(const InferenceRegistry& registry) : inference(registry) {}
+
   const InferenceRegistry& inference;
   NodeEvaluator evaluate;  // may be empty
   // Provider passes: true if this node belongs to the partition that the pass may touch.
