@@ -19,12 +19,12 @@ graph main (float[N,3] x, bool[] c, int64[2] s = {1, -2}) => (float[...] y, z) {
   seq(tensor(float)) l = SequenceConstruct(k, x)
   v = LSTM<activations=["Tanh"], alpha=[1.5, 2.0], e: ints =[], r: int =@outer>(x, , k)
   y = If<else_branch=graph else_branch () => (a) {
-      a = Relu(x)
-    }, then_branch=graph then_branch () => (float[2,2] k2) {
-      float[2,2] k2 = {1.0, 2.0, 3.0, 4.0}
-    }>(c)
+    a = Relu(x)
+  }, then_branch=graph then_branch () => (float[2,2] k2) {
+    float[2,2] k2 = {1.0, 2.0, 3.0, 4.0}
+  }>(c)
   z = com.microsoft.Gelu(v)
-  w = Clip@6<max=6.0, value=float[1] {1.5}, type=type(float[2])>(z)
+  w = Clip@6<max=6.0, type=type(float[2]), value=float[1] {1.5}>(z)
 }
 )";
 

@@ -20,7 +20,7 @@ const InferenceRegistry& Registry() {
       context.SetTensor(0, static_cast<DataType>(context.attributes().Int("to", 1)),
                         context.input_shape(0));
     });
-    made->Register("If", [](InferenceContext& context) {
+    made->Register("my", "Branch", 1, 0, [](InferenceContext& context) {
       const auto found =
           context.InferBodyOutputs(*context.attributes().Subgraph("then_branch"), {});
       context.SetType(0, found[0].type);
@@ -31,7 +31,7 @@ const InferenceRegistry& Registry() {
 }
 
 std::unique_ptr<Graph> Parse(std::string_view text) {
-  auto graph = ParseGraph("opset 21\n" + std::string(text));
+  auto graph = ParseGraph("opset 21\nopset my 1\n" + std::string(text));
   InferGraph(*graph, Registry());
   VerifyGraph(*graph);
   return graph;
@@ -119,22 +119,22 @@ TEST(Patch, RefusesCycles) {
 TEST(Patch, BodiesFollow) {
   auto graph = Parse(R"(graph g (float[2] x, bool[] c) => (float[2] y) {
     a = Identity(x)
-    y = If<then_branch=graph t () => (p) { p = Neg(a) }>(c)
+    y = my.Branch<then_branch=graph t () => (p) { p = Neg(a) }>(c)
   })");
   Patch patch(*graph);
   patch.ReplaceUses(graph->FindValue("a"), graph->FindValue("x"));
   EXPECT_EQ(std::move(patch).Apply(*graph, Registry()), "");
   ExpectText(*graph, R"(graph g (float[2] x, bool[] c) => (float[2] y) {
-    y = If<then_branch=graph t () => (p) { p = Neg(x) }>(c)
+    y = my.Branch<then_branch=graph t () => (p) { p = Neg(x) }>(c)
   })");
 }
 
 TEST(Patch, InlinesABodyWithItsCaptures) {
   auto graph = Parse(R"(graph g (float[2] x, bool[] c) => (float[2] y) {
     a = Relu(x)
-    y = If<then_branch=graph t () => (p) {
+    y = my.Branch<then_branch=graph t () => (p) {
       n = Neg(a)
-      p = If<then_branch=graph u () => (q) { q = Add(n, a) }>(c)
+      p = my.Branch<then_branch=graph u () => (q) { q = Add(n, a) }>(c)
     }>(c)
   })");
   const Node& branch = Producer(*graph, "y");
@@ -145,7 +145,7 @@ TEST(Patch, InlinesABodyWithItsCaptures) {
   ExpectText(*graph, R"(graph g (float[2] x, bool[] c) => (float[2] y) {
     a = Relu(x)
     n = Neg(a)
-    y = If<then_branch=graph u () => (q) { q = Add(n, a) }>(c)
+    y = my.Branch<then_branch=graph u () => (q) { q = Add(n, a) }>(c)
   })");
 }
 
@@ -167,7 +167,7 @@ TEST(PassPipeline, RunsThroughBodiesCountsAndStops) {
   const std::string text = R"(graph g (float[2] x, bool[] c) => (float[2] y) {
     a = Identity(x)
     b = Identity(a)
-    y = If<then_branch=graph t () => (p) { o = Identity(b) p = Neg(o) }>(c)
+    y = my.Branch<then_branch=graph t () => (p) { o = Identity(b) p = Neg(o) }>(c)
   })";
   PassPipeline pipeline;
   pipeline.Add(std::make_unique<DropIdentity>());
@@ -177,7 +177,7 @@ TEST(PassPipeline, RunsThroughBodiesCountsAndStops) {
     const auto results = pipeline.Run(*graph, context, {}, nullptr);
     EXPECT_EQ(results[0].applied, 3);
     ExpectText(*graph, R"(graph g (float[2] x, bool[] c) => (float[2] y) {
-      y = If<then_branch=graph t () => (p) { p = Neg(x) }>(c)
+      y = my.Branch<then_branch=graph t () => (p) { p = Neg(x) }>(c)
     })");
   }
   auto graph = Parse(text);
