@@ -41,6 +41,10 @@ if(SWITCHYARD_SANITIZE)
   target_link_options(sy_flags INTERFACE -fsanitize=${SWITCHYARD_SANITIZE})
   if(SWITCHYARD_SANITIZE MATCHES "undefined")
     target_compile_options(sy_flags INTERFACE -fno-sanitize-recover=all)
+    if(NOT SWITCHYARD_SANITIZE_ALL)
+      # These two double the compile time (g++ 12: 17 s against 10 s for a 300-line file).
+      target_compile_options(sy_flags INTERFACE -fno-sanitize=null,alignment)
+    endif()
   endif()
 endif()
 

@@ -1,16 +1,26 @@
 # libFuzzer targets: every *_fuzz.cc beside the code or in tests/fuzz becomes fuzz/<name>, linked with the objects of
-# all layers. Needs clang.
+# the layers it needs. Needs clang.
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "SWITCHYARD_BUILD_FUZZ needs clang")
 endif()
 file(GLOB_RECURSE fuzz_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*_fuzz.cc"
      "${PROJECT_SOURCE_DIR}/tests/*_fuzz.cc")
-get_property(layers GLOBAL PROPERTY sy_layers)
-list(TRANSFORM layers PREPEND sy_ OUTPUT_VARIABLE objects)
 foreach(source IN LISTS fuzz_sources)
   get_filename_component(name "${source}" NAME_WE)
+  # Beside the code: the layer and those below it; in tests/fuzz: all.
+  file(RELATIVE_PATH path "${PROJECT_SOURCE_DIR}" "${source}")
+  set(layers)
+  if(path MATCHES "^src/([a-z]+)/")
+    get_property(layers GLOBAL PROPERTY sy_closure_${CMAKE_MATCH_1})
+  endif()
+  if(NOT layers)
+    get_property(layers GLOBAL PROPERTY sy_layers)
+  endif()
+  list(TRANSFORM layers PREPEND sy_ OUTPUT_VARIABLE objects)
   add_executable(${name} "${source}")
   target_link_libraries(${name} PRIVATE ${objects})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz")
+  list(APPEND fuzz_names ${name})
 endforeach()
+add_custom_target(fuzzers DEPENDS ${fuzz_names})

@@ -146,7 +146,7 @@ def fuzz(jobs: int, seconds: int) -> bool:
     if not any(ROOT.glob("src/**/*_fuzz.cc")) and not any(ROOT.glob("tests/**/*_fuzz.cc")):
         print("no fuzz targets yet")
         return True
-    configure_and_build("fuzz", jobs)
+    configure_and_build("fuzz", jobs, "fuzzers")
     passed = failed = 0
     for target in sorted((ROOT / "build-fuzz" / "fuzz").glob("*_fuzz")):
         corpus = ROOT / "build-fuzz" / "corpus" / target.name
@@ -256,6 +256,21 @@ def bench(jobs: int) -> None:
         run(program, "--benchmark_min_time=0.1")
 
 
+def leg_asan_all(jobs: int) -> bool:
+    configure_and_build("asan-all", jobs)
+    return ctest("asan-all", jobs)
+
+
+def leg_tsan_all(jobs: int) -> bool:
+    configure_and_build("tsan", jobs)
+    return ctest("tsan", jobs)
+
+
+def leg_fuzz_long(jobs: int) -> bool:
+    return fuzz(jobs, seconds=600)
+
+
+LONG_LEGS = {"asan-all": leg_asan_all, "tsan-all": leg_tsan_all, "fuzz-long": leg_fuzz_long}
 LEGS = {
     "release": leg_release,
     "python": leg_python,
@@ -273,7 +288,7 @@ def run_legs(names: list[str], jobs: int) -> bool:
     for name in names:
         start = time.monotonic()
         try:
-            good = LEGS[name](jobs)
+            good = {**LEGS, **LONG_LEGS}[name](jobs)
         except Failed as error:
             print(f"leg {name}: {error}", flush=True)
             good = record(f"leg {name}", 0, 1)
@@ -368,7 +383,9 @@ def main() -> int:
         if args.command == "test":
             return 0 if run_legs(args.legs, args.jobs) else 1
         if args.command == "test-long":
-            return 0 if run_legs(list(LEGS), args.jobs) else 1
+            names = [name for name in LEGS if name not in ("asan", "tsan", "fuzz")]
+            good = run_legs([*names, "asan-all", "tsan-all", "fuzz-long"], args.jobs)
+            return 0 if good else 1
         if args.command == "accept":
             return 0 if accept(args.all, args.jobs) else 1
         if args.command == "lint":
