@@ -88,6 +88,15 @@ void GraphExporter::WriteNodes(const Scope& scope, FieldNumber field, ProtoWrite
   }
 }
 
+std::string GraphExporter::NodeName(const Node& node) {
+  std::string name = node.Name();
+  if (name.empty()) return name;
+  for (int i = 1; !node_names_.insert(name).second; ++i) {
+    name = node.Name() + "__" + std::to_string(i);
+  }
+  return name;
+}
+
 ProtoWriter GraphExporter::WriteNode(const Node& source, const Scope& scope) {
   ProtoWriter result;
   for (const NodeArg* input : source.inputs()) {
@@ -96,7 +105,7 @@ ProtoWriter GraphExporter::WriteNode(const Node& source, const Scope& scope) {
   for (const NodeArg* output : source.outputs()) {
     result.Bytes(node::kOutput, output != nullptr ? NameOf(*output, scope) : "");
   }
-  result.Text(node::kName, source.Name());
+  result.Text(node::kName, NodeName(source));
   result.Text(node::kOpType, source.OpType());
   result.Text(node::kDomain, source.Domain());
   result.Text(node::kOverload, source.Overload());

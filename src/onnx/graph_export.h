@@ -39,7 +39,11 @@ class GraphExporter {
   void WriteHints(const Scope& scope, ProtoWriter* out);
   void WriteAnnotations(const Scope& scope, ProtoWriter* out);
 
+  // Unique per model; empty names stay empty.
+  std::string NodeName(const Node& node);
+
   ExternalPlan* external_;
+  std::unordered_set<std::string> node_names_;
 };
 
 ProtoWriter WriteOpset(std::string_view domain, int version);

@@ -63,6 +63,7 @@ struct GraphImporter::NodeParts {
   Names<3> inputs;
   Names<2> outputs;
   Names<2> attributes;
+  InlineVector<NodeArg*, 2> values;  // that the outputs are
   std::size_t index = 0;
   bool is_constant = false;
 
@@ -283,20 +284,20 @@ std::vector<GraphImporter::NodeParts> GraphImporter::DefineValues(
     state_.CountNode();
     result.push_back(ReadNodeParts(nodes[i], i));
     NodeParts& node = result.back();
-    InContext([&] { return node.Describe(); },
-              [&] {
-                if (node.op_type == "Constant" && node.domain.empty() &&
-                    DefineConstantNode(node, graph, depth)) {
-                  node.is_constant = true;
-                  return;
-                }
-                ++calls_.nodes;
-                for (const std::string_view output : node.outputs) {
-                  if (output.empty()) continue;
-                  state_.CountValue();
-                  graph->AddValue(std::string(output));
-                }
-              });
+    InContext(
+        [&] { return node.Describe(); },
+        [&] {
+          if (node.op_type == "Constant" && node.domain.empty() &&
+              DefineConstantNode(node, graph, depth)) {
+            node.is_constant = true;
+            return;
+          }
+          ++calls_.nodes;
+          for (const std::string_view output : node.outputs) {
+            if (!output.empty()) state_.CountValue();
+            node.values.push_back(output.empty() ? nullptr : graph->AddValue(std::string(output)));
+          }
+        });
   }
   return result;
 }
@@ -349,11 +350,7 @@ void GraphImporter::AddNodes(const std::vector<NodeParts>& nodes, Graph* graph, 
 
 void GraphImporter::AddNode(const NodeParts& node, Graph* graph, int depth) {
   InlineVector<NodeArg*, 8> inputs;
-  InlineVector<NodeArg*, 8> outputs;
   for (const std::string_view name : node.inputs) inputs.push_back(Resolve(name, graph));
-  for (const std::string_view name : node.outputs) {
-    outputs.push_back(name.empty() ? nullptr : graph->FindValue(name));
-  }
   Attributes attributes;
   for (const std::string_view proto : node.attributes) {
     Attribute attribute = ReadAttribute(proto, graph, depth);
@@ -371,7 +368,7 @@ void GraphImporter::AddNode(const NodeParts& node, Graph* graph, int depth) {
     import = context_->opset_imports.emplace(node.domain, 1).first;
   }
   Node* made = graph->AddNode(std::string(node.op_type), std::string(node.domain),
-                              std::string(node.name), inputs, outputs, std::move(attributes),
+                              std::string(node.name), inputs, node.values, std::move(attributes),
                               state_.SinceVersion(node.domain, node.op_type, import->second));
   if (!node.overload.empty()) graph->SetOverload(made, std::string(node.overload));
 }
