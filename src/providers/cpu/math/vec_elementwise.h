@@ -71,10 +71,11 @@ enum class UnaryOp : int {
   kRelu,
   kLeakyRelu,        // p0: slope
   kThresholdedRelu,  // p0: alpha
-  kClip,             // p0: low, p1: high; NaN passes
-  kElu,              // p0: alpha
-  kSelu,             // p0: alpha, p1: gamma
-  kCelu,             // p0: alpha
+  kClip,  // p0: low, p1: high; NaN passes. Bounds that float does not hold: kMax, kMin with a
+          // scalar
+  kElu,   // p0: alpha
+  kSelu,  // p0: alpha, p1: gamma
+  kCelu,  // p0: alpha
   kSoftplus,
   kSoftsign,
   kHardSigmoid,  // p0: alpha, p1: beta

@@ -69,8 +69,9 @@ void FinishReduce(const ReduceKernel& kernel, const ReducePlan& plan, const void
 void RunArgReduce(bool largest, bool select_last, ElemType type, IsaLevel level, const void* in,
                   int64_t* out, int64_t axis, int64_t inner, int64_t begin, int64_t end);
 
-// Running sum along an axis of [outer, axis, inner] for outer slices [begin, end). Float, double,
-// int32, int64, uint32, uint64, float16 and bfloat16 (summed in float). False if the type has none.
+// Running sum along an axis of [outer, axis, inner] for outer slices [begin, end); out is another
+// buffer than in. Float, double, int32, int64, uint32, uint64, float16 and bfloat16 (summed in
+// float). False if the type has none.
 bool RunCumSum(ElemType type, bool exclusive, bool reverse, const void* in, void* out, int64_t axis,
                int64_t inner, int64_t begin, int64_t end);
 bool RunCumProd(ElemType type, bool exclusive, bool reverse, const void* in, void* out,
