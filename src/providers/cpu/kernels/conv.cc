@@ -1,0 +1,313 @@
+// Convolution over one to three spatial dimensions. Float goes to the direct kernels of math/,
+// 16-bit floats are widened, double is unfolded into a matrix product.
+
+#include "providers/cpu/math/conv.h"
+#include "providers/cpu/kernels/common/window.h"
+#include "providers/cpu/math/gemm.h"
+#include "providers/cpu/math/vec_cast.h"
+
+namespace switchyard::cpu::kernels::conv {
+namespace {
+
+using math::ConvShape;
+using math::ElemType;
+
+std::size_t RoundUp(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Attributes, and the shape that they give with input and weight.
+class Geometry {
+ public:
+  explicit Geometry(const OpKernelInfo& info)
+      : window_(info), groups_(info.attributes().Int("group", 1)) {
+    if (groups_ < 1) info.Fail("group is " + std::to_string(groups_));
+  }
+
+  // What the weight alone tells.
+  template <typename Context>
+  ConvShape FromWeight(const Context& context, std::span<const std::int64_t> w) const {
+    if (w.size() < 3) context.Fail("the weight has dims " + DimsToString(w));
+    if (w.size() > 5) context.Fail("more than three spatial dimensions");
+    ConvShape s;
+    s.groups = groups_;
+    s.out_channels = w[0];
+    s.in_channels = w[1] * groups_;
+    const std::size_t spatial = w.size() - 2;
+    for (std::size_t i = 0; i < spatial; ++i) {
+      const std::size_t at = 3 - spatial + i;
+      s.kernel[at] = w[i + 2];
+      if (i < window_.kernel.size() && window_.kernel[i] != w[i + 2]) {
+        context.Fail("kernel_shape " + DimsToString(window_.kernel) + " with a weight of dims " +
+                     DimsToString(w));
+      }
+      if (i < window_.strides.size()) s.stride[at] = window_.strides[i];
+      if (i < window_.dilations.size()) s.dilation[at] = window_.dilations[i];
+    }
+    if (s.out_channels % groups_ != 0) {
+      context.Fail(std::to_string(s.out_channels) + " output channels in " +
+                   std::to_string(groups_) + " groups");
+    }
+    return s;
+  }
+
+  template <typename Context>
+  ConvShape Full(const Context& context, std::span<const std::int64_t> x,
+                 std::span<const std::int64_t> w, Dims* out) const {
+    ConvShape s = FromWeight(context, w);
+    if (x.size() != w.size()) {
+      context.Fail("the input has dims " + DimsToString(x) + ", the weight " + DimsToString(w));
+    }
+    if (x[1] != s.in_channels) {
+      context.Fail("weight has " + std::to_string(w[1]) + " input channels, input has " +
+                   std::to_string(x[1]) + ", group " + std::to_string(groups_));
+    }
+    s.batch = x[0];
+    *out = {x[0], w[0]};
+    const std::size_t spatial = x.size() - 2;
+    for (std::size_t i = 0; i < spatial; ++i) {
+      const WindowAxis axis = MakeWindowAxis(context, window_, i, spatial, x[i + 2], w[i + 2]);
+      const std::size_t at = 3 - spatial + i;
+      s.in[at] = axis.in;
+      s.out[at] = axis.out;
+      s.pad[at] = axis.pad_begin;
+      out->push_back(axis.out);
+    }
+    return s;
+  }
+
+ private:
+  WindowAttributes window_;
+  std::int64_t groups_;
+};
+
+template <typename T>
+class FloatConv final : public OpKernel {
+  static constexpr bool kConverts = kIsHalf<T>;
+  struct State {
+    PodDims out;
+    math::ConvPlan plan;
+    std::size_t x_at, w_at, b_at, y_at;
+  };
+
+ public:
+  explicit FloatConv(OpKernelInfo& info)
+      : geometry_(info), level_(IsaOf(info)), ops_(math::ConvFor(level_)) {
+    if constexpr (kConverts) {
+      const auto type = static_cast<ElemType>(DataTypeOf<T>);
+      widen_ = math::GetCast(type, ElemType::kFloat, level_);
+      narrow_ = math::GetCast(ElemType::kFloat, type, level_);
+    }
+    if (const Tensor* w = info.constant(1); w != nullptr && w->size() != 0) {
+      const ConvShape shape = geometry_.FromWeight(info, w->dims());
+      packed_ = info.RequestPacked(1, FormOf(shape));
+    }
+  }
+
+  std::size_t state_bytes() const override { return sizeof(State); }
+
+  void Prepare(PrepareContext& context) const override {
+    auto& state = context.State<State>();
+    Dims out;
+    ConvShape shape = geometry_.Full(context, context.input_dims(0), context.input_dims(1), &out);
+    shape.weight_packed = packed_ >= 0;
+    StoreDims(context, out, &state.out);
+    state.plan = ops_.plan(shape);
+    if (context.has_input(2) && Product(context.input_dims(2)) != shape.out_channels) {
+      context.Fail("the bias has dims " + DimsToString(context.input_dims(2)));
+    }
+    std::size_t bytes =
+        RoundUp(state.plan.scratch_bytes) * static_cast<std::size_t>(context.team_size());
+    const auto reserve = [&](std::size_t* at, std::int64_t elements) {
+      *at = bytes;
+      if (kConverts) bytes += RoundUp(static_cast<std::size_t>(elements) * sizeof(float));
+    };
+    reserve(&state.x_at, Product(context.input_dims(0)));
+    reserve(&state.w_at, packed_ >= 0 ? 0 : Product(context.input_dims(1)));
+    reserve(&state.b_at, shape.out_channels);
+    reserve(&state.y_at, Product(out));
+    context.SetScratch(bytes);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const State& state = context.State<State>();
+    Tensor& y = context.Output(0, state.out.span());
+    if (y.size() == 0) return;
+    auto* scratch = static_cast<std::byte*>(context.scratch());
+    math::Epilogue epilogue;
+    if (const Tensor* bias = context.OptionalInput(2))
+      epilogue.bias_row = Widened(context, *bias, scratch + state.b_at);
+    math::ConvArgs args;
+    args.input = Widened(context, context.Input(0), scratch + state.x_at);
+    args.weight = packed_ >= 0 ? reinterpret_cast<const float*>(context.Packed(packed_))
+                               : Widened(context, context.Input(1), scratch + state.w_at);
+    args.output = kConverts ? reinterpret_cast<float*>(scratch + state.y_at)
+                            : static_cast<float*>(y.raw_mutable());
+    args.epilogue = &epilogue;
+    RunChunks(context, state.plan, args, scratch);
+    if constexpr (kConverts) {
+      ParallelItems(context, y.size(), 0.5, [&](std::int64_t begin, std::int64_t end) {
+        math::RunCast(narrow_, args.output, y.raw_mutable(), begin, end);
+      });
+    }
+  }
+
+ private:
+  PackedForm FormOf(const ConvShape& shape) const {
+    PackedForm form;
+    form.id = "conv.w.f32." + std::to_string(static_cast<int>(level_)) + ".g" +
+              std::to_string(shape.groups);
+    form.bytes = ops_.packed_weight_elements(shape) * sizeof(float);
+    form.parts = ops_.weight_panels(shape);
+    form.pack = [ops = &ops_, shape, widen = widen_](const Tensor& dense, std::int64_t begin,
+                                                     std::int64_t end, std::byte* to) {
+      const auto* source = static_cast<const float*>(dense.raw());
+      std::vector<float> wide;
+      if constexpr (kConverts) {
+        wide.resize(static_cast<std::size_t>(dense.size()));
+        math::RunCast(widen, dense.raw(), wide.data(), 0, dense.size());
+        source = wide.data();
+      }
+      ops->pack_weight(shape, source, begin, end, reinterpret_cast<float*>(to));
+    };
+    return form;
+  }
+
+  const float* Widened(OpKernelContext& context, const Tensor& tensor, std::byte* at) const {
+    if constexpr (kConverts) {
+      ParallelItems(context, tensor.size(), 0.5, [&](std::int64_t begin, std::int64_t end) {
+        math::RunCast(widen_, tensor.raw(), at, begin, end);
+      });
+      return reinterpret_cast<const float*>(at);
+    } else {
+      return tensor.data<float>();
+    }
+  }
+
+  void RunChunks(OpKernelContext& context, const math::ConvPlan& plan, const math::ConvArgs& args,
+                 std::byte* scratch) const {
+    constexpr double kFlopsWorthAThread = 3e5;
+    const std::size_t slice = RoundUp(plan.scratch_bytes);
+    if (plan.flops_per_chunk * static_cast<double>(plan.chunks) < kFlopsWorthAThread) {
+      for (std::int64_t chunk = 0; chunk < plan.chunks; ++chunk)
+        ops_.run_chunk(plan, args, chunk, scratch);
+      return;
+    }
+    context.team().ParallelFor(plan.chunks, [&](std::int64_t chunk, int worker) {
+      ops_.run_chunk(plan, args, chunk, scratch + slice * static_cast<std::size_t>(worker));
+    });
+  }
+
+  Geometry geometry_;
+  math::IsaLevel level_;
+  const math::ConvOps& ops_;
+  math::CastKernel widen_, narrow_;
+  int packed_ = -1;
+};
+
+// Double precision is rare: each group of each image is unfolded and multiplied.
+class DoubleConv final : public OpKernel {
+  struct State {
+    PodDims out;
+    ConvShape shape;
+    math::GemmPlan plan;
+    std::size_t columns_at;
+  };
+
+ public:
+  explicit DoubleConv(OpKernelInfo& info) : geometry_(info), ops_(math::GemmF64For(IsaOf(info))) {}
+  std::size_t state_bytes() const override { return sizeof(State); }
+
+  void Prepare(PrepareContext& context) const override {
+    auto& state = context.State<State>();
+    Dims out;
+    const ConvShape s = geometry_.Full(context, context.input_dims(0), context.input_dims(1), &out);
+    StoreDims(context, out, &state.out);
+    state.shape = s;
+    const std::int64_t k = s.in_channels / s.groups * s.kernel[0] * s.kernel[1] * s.kernel[2];
+    const std::int64_t pixels = s.out[0] * s.out[1] * s.out[2];
+    state.plan = ops_.plan({s.out_channels / s.groups, pixels, k});
+    state.columns_at =
+        RoundUp(state.plan.scratch_bytes) * static_cast<std::size_t>(context.team_size());
+    context.SetScratch(state.columns_at + static_cast<std::size_t>(k * pixels) * sizeof(double));
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const State& state = context.State<State>();
+    const ConvShape& s = state.shape;
+    Tensor& y = context.Output(0, state.out.span());
+    if (y.size() == 0) return;
+    auto* scratch = static_cast<std::byte*>(context.scratch());
+    auto* columns = reinterpret_cast<double*>(scratch + state.columns_at);
+    const Tensor* bias = context.OptionalInput(2);
+    const std::int64_t in = s.in[0] * s.in[1] * s.in[2], pixels = s.out[0] * s.out[1] * s.out[2];
+    const std::int64_t m = s.out_channels / s.groups, channels = s.in_channels / s.groups;
+    const std::int64_t k = state.plan.shape.k;
+    for (std::int64_t i = 0; i < s.batch * s.groups; ++i) {
+      const std::int64_t g = i % s.groups;
+      Unfold(context, s, context.Input(0).data<double>() + i * channels * in, columns);
+      math::EpilogueT<double> epilogue;
+      if (bias != nullptr) epilogue.bias_row = bias->data<double>() + g * m;
+      math::GemmArgsT<double> args;
+      args.a = context.Input(1).data<double>() + g * m * k;
+      args.lda = k;
+      args.b = columns;
+      args.ldb = pixels;
+      args.c = y.data_mutable<double>() + i * m * pixels;
+      args.ldc = pixels;
+      args.epilogue = &epilogue;
+      context.team().ParallelFor(state.plan.chunks, [&](std::int64_t chunk, int worker) {
+        ops_.run_chunk(
+            state.plan, args, chunk,
+            scratch + RoundUp(state.plan.scratch_bytes) * static_cast<std::size_t>(worker));
+      });
+    }
+  }
+
+ private:
+  static void Unfold(OpKernelContext& context, const ConvShape& s, const double* image,
+                     double* columns) {
+    const std::int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
+    const std::int64_t pixels = s.out[0] * s.out[1] * s.out[2];
+    const std::int64_t in = s.in[0] * s.in[1] * s.in[2];
+    const std::int64_t rows = s.in_channels / s.groups * taps;
+    ParallelItems(context, rows, 2.0 * static_cast<double>(pixels),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t r = begin; r < end; ++r) {
+                      const double* plane = image + r / taps * in;
+                      const std::int64_t t = r % taps;
+                      const std::int64_t tap[3] = {t / (s.kernel[1] * s.kernel[2]),
+                                                   t / s.kernel[2] % s.kernel[1], t % s.kernel[2]};
+                      double* out = columns + r * pixels;
+                      for (std::int64_t p = 0; p < pixels; ++p) {
+                        const std::int64_t o[3] = {p / (s.out[1] * s.out[2]),
+                                                   p / s.out[2] % s.out[1], p % s.out[2]};
+                        std::int64_t at = 0;
+                        bool inside = true;
+                        for (int d = 0; d < 3; ++d) {
+                          const std::int64_t i =
+                              o[d] * s.stride[d] - s.pad[d] + tap[d] * s.dilation[d];
+                          inside = inside && i >= 0 && i < s.in[d];
+                          at = at * s.in[d] + i;
+                        }
+                        out[p] = inside ? plane[at] : 0.0;
+                      }
+                    }
+                  });
+  }
+
+  Geometry geometry_;
+  const math::GemmOpsF64& ops_;
+};
+
+}  // namespace
+
+void Register(KernelRegistry& registry) {
+  registry.Register(
+      KernelCreateInfo::For("Conv").Input(0, DataType::kFloat).Make<FloatConv<float>>());
+  registry.Register(
+      KernelCreateInfo::For("Conv").Input(0, DataType::kFloat16).Make<FloatConv<Float16>>());
+  registry.Register(
+      KernelCreateInfo::For("Conv").Input(0, DataType::kBFloat16).Make<FloatConv<BFloat16>>());
+  registry.Register(KernelCreateInfo::For("Conv").Input(0, DataType::kDouble).Make<DoubleConv>());
+}
+
+}  // namespace switchyard::cpu::kernels::conv
