@@ -1,5 +1,6 @@
 # A layer is a folder: its sources (sub-folders included) become the object library `sy_<name>`, the `*_test.cc`
-# beside them the executable `<name>_test`, which links the objects of the layer and of the layers below it.
+# beside them and the files of folders named testing the executable `<name>_test`, which links the objects of the
+# layer and of the layers below it.
 #
 #   sy_layer(base [DIR folder] [DEPS layers...] [LIBS libraries...] [EXCLUDE folders...])
 
@@ -14,9 +15,9 @@ function(sy_layer name)
     list(FILTER files EXCLUDE REGEX "/${arg_DIR}/${folder}/")
   endforeach()
   set(sources ${files})
-  list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$|/testing/")
   set(tests ${files})
-  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$|/testing/[^/]*\\.cc$")
   sy_set_isa_flags(sources)
   if(NOT sources)
     # A layer without code yet still is a target, so that the layers above can name it.
