@@ -26,6 +26,7 @@ class SWITCHYARD_API Logger {
 
   bool Enabled(Severity severity) const { return severity >= minimum_; }
   Severity minimum() const { return minimum_; }
+  const std::string& id() const { return id_; }
   void Log(Severity severity, std::string_view category, std::string_view text) const;
   // The same sink with another threshold and id: a session's or a run's own logger.
   Logger Derive(Severity minimum, std::string id) const;

@@ -1,0 +1,375 @@
+#include "session/builder.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/format.h"
+#include "onnx/export.h"
+#include "onnx/import.h"
+#include "runtime/node_runner.h"
+#include "session/config_keys.h"
+#include "session/profiler.h"
+#include "session/provider_list.h"
+#include "switchyard/base/cpu_features.h"
+
+namespace switchyard {
+
+namespace ir::ops {
+void RegisterAll(InferenceRegistry& registry);
+}
+namespace passes::basic {
+void RegisterAll(PassRegistry& registry);
+}
+namespace passes::extended {
+void RegisterAll(PassRegistry& registry);
+}
+
+namespace {
+
+constexpr const char* kFreeDimensionPass = "free_dimension_override";
+
+std::int64_t ConfigNumber(const SessionOptions& options, std::string_view key, std::int64_t absent) {
+  const std::string text = options.ConfigEntry(key);
+  if (text.empty()) return absent;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    Throw(ErrorCode::kInvalidArgument, "configuration entry '{}': expected a whole number, got '{}'", key, text);
+  }
+  return value;
+}
+
+bool Flag(const SessionOptions& options, std::string_view key) { return ConfigFlag(key, options.ConfigEntry(key)); }
+
+class ExtendedPasses final : public GraphOptimizerRegistry {
+ public:
+  ExtendedPasses() { passes::extended::RegisterAll(registry_); }
+  const Pass* Find(std::string_view name) const override {
+    for (const auto& pass : registry_.passes()) {
+      if (pass->name() == name) return pass.get();
+    }
+    return nullptr;
+  }
+  std::vector<std::string_view> names() const override {
+    std::vector<std::string_view> all;
+    for (const auto& pass : registry_.passes()) all.push_back(pass->name());
+    return all;
+  }
+
+ private:
+  PassRegistry registry_;
+};
+
+class Builder {
+ public:
+  Builder(const Environment& environment, const SessionOptions& options)
+      : environment_(environment), options_(options), model_(std::make_unique<BuiltModel>()) {}
+
+  std::unique_ptr<BuiltModel> Run(const std::string* path, std::span<const std::byte> bytes) {
+    const std::int64_t start = SteadyNow();
+    Prepare();
+    Import(path, bytes);
+    InferGraph(*graph_, model_->inference, &model_->report.warnings);
+    CollectArguments();
+    for (const std::string& warning : model_->report.warnings) Log(Severity::kWarning, warning);
+    RunBasicPasses();
+    if (!options_.optimized_model_filepath.empty()) Save();
+    Place();
+    RunProviderPasses();
+    PlanCopiesAndSteps();
+    Finish();
+    model_->report.load_milliseconds = static_cast<double>(SteadyNow() - start) * 1e-6;
+    return std::move(model_);
+  }
+
+ private:
+  void Log(Severity severity, std::string_view text) const { model_->logger.Log(severity, "session", text); }
+
+  void Prepare() {
+    const Severity severity = options_.log_severity >= 0 ? static_cast<Severity>(options_.log_severity) : environment_.logger().minimum();
+    model_->logger = environment_.logger().Derive(severity, options_.log_id);
+    for (const auto& [key, value] : options_.config) {
+      if (!IsKnownConfigKey(key)) Log(Severity::kWarning, fmt::format("configuration entry '{}' is unknown and has no effect", key));
+    }
+    if (options_.intra_op_num_threads < 0) {
+      Throw(ErrorCode::kInvalidArgument, "intra_op_num_threads must be 0 or more, got {}", options_.intra_op_num_threads);
+    }
+    if (!options_.use_per_session_threads && environment_.shared_team()) {
+      model_->team = environment_.shared_team();
+    } else {
+      const int threads = options_.intra_op_num_threads > 0 ? options_.intra_op_num_threads : DetectCpuFeatures().physical_cores;
+      const std::string spinning = options_.ConfigEntry("session.intra_op.allow_spinning", "1");
+      model_->team = std::make_shared<ThreadTeam>(threads, ConfigFlag("session.intra_op.allow_spinning", spinning));
+    }
+    const std::string accuracy = options_.ConfigEntry("switchyard.accuracy", "default");
+    if (accuracy != "default" && accuracy != "exact" && accuracy != "fast") {
+      Throw(ErrorCode::kInvalidArgument, "configuration entry 'switchyard.accuracy': expected exact, default or fast, got '{}'", accuracy);
+    }
+    limits_.admitted = accuracy == "exact" ? Exactness::kExact : (accuracy == "fast" ? Exactness::kApproximate : Exactness::kRounding);
+    limits_.disabled = options_.disabled_passes;
+    limits_.verify_each_pass = Flag(options_, "switchyard.verify_each_pass");
+    patches_left_ = ConfigNumber(options_, "switchyard.stop_after_patches", -1);
+    limits_.stop_after = patches_left_;
+    ProviderEnvironment provider_environment{model_->team->size(), options_.config, model_->logger};
+    model_->providers = MakeProviders(options_, environment_, provider_environment);
+    model_->spaces = std::make_unique<MemorySpaces>(model_->providers, environment_.host_allocator());
+    ir::ops::RegisterAll(model_->inference);
+    for (const auto& domain : options_.custom_domains()) {
+      for (const OpSchemaDefinition& schema : domain->schemas) model_->schemas.Add(schema);
+      for (const auto& [op, fn] : domain->inference) model_->inference.Register(domain->domain, op, 1, 0, fn);
+      if (domain->kernels) custom_kernels_.push_back(domain->kernels);
+    }
+  }
+
+  void Import(const std::string* path, std::span<const std::byte> bytes) {
+    ImportOptions import;
+    import.schemas = &model_->schemas;
+    import.external_folder = options_.ConfigEntry("session.model_external_initializers_file_folder_path");
+    import.warnings = &model_->report.warnings;
+    model_->report.model = path != nullptr ? *path : "";
+    graph_ = path != nullptr ? ImportModel(*path, import) : ImportModelBytes(bytes, import);
+    for (const auto& [name, value] : options_.initializers) {
+      NodeArg* constant = graph_->FindValue(name);
+      if (constant == nullptr || constant->constant() == nullptr) {
+        Throw(ErrorCode::kInvalidArgument, "add_initializer: the model has no initializer '{}'", name);
+      }
+      graph_->SetConstant(constant, std::make_shared<const Constant>(value.tensor()));
+    }
+    VerifyGraph(*graph_);
+    const ModelContext& context = graph_->context();
+    model_->metadata = {context.producer_name, context.graph_name, context.domain, context.doc_string,
+                        context.graph_doc_string, context.model_version, context.metadata};
+  }
+
+  void CollectArguments() {
+    model_->input_index.clear();
+    for (const NodeArg* input : graph_->inputs()) {
+      std::vector<SessionArg>& list = input->is_overridable() ? model_->overridable : model_->inputs;
+      const int index = static_cast<int>(list.size());
+      model_->input_index.push_back(input->is_overridable() ? -1 - index : index);
+      list.push_back({input->Name(), input->type()});
+    }
+    for (const NodeArg* output : graph_->outputs()) model_->outputs.push_back({output->Name(), output->type()});
+  }
+
+  int CpuIndex() const {
+    for (std::size_t p = 0; p < model_->providers.size(); ++p) {
+      if (model_->providers[p].Type() == kCpuExecutionProvider) return static_cast<int>(p);
+    }
+    SY_CHECK(false);
+    return 0;
+  }
+
+  PassContext MakePassContext() {
+    const auto cpu = model_->providers.shared(static_cast<std::size_t>(CpuIndex()));
+    PassContext context{model_->inference,
+                        MakeNodeEvaluator(cpu, custom_kernels_, model_->inference, *model_->team, environment_.host_allocator()),
+                        nullptr, [this](Severity severity, std::string_view text) { Log(severity, text); }, {}, {}, {}};
+    context.max_fold_bytes = static_cast<std::size_t>(
+        ConfigNumber(options_, "optimization.constant_folding_max_output_size_in_bytes", std::int64_t{64} << 20));
+    context.free_dimension_overrides_by_name = options_.free_dimension_overrides;
+    context.free_dimension_overrides_by_denotation = options_.free_dimension_overrides_by_denotation;
+    return context;
+  }
+
+  void RunBasicPasses() {
+    PassRegistry registry;
+    passes::basic::RegisterAll(registry);
+    PassPipeline pipeline;
+    const bool optimise = options_.optimization_level >= GraphOptimizationLevel::kBasic;
+    for (const auto& pass : registry.passes()) {
+      if (optimise || pass->name() == kFreeDimensionPass) pipeline.Add(*pass);
+    }
+    for (std::string_view name : SplitNames(options_.ConfigEntry("optimization.disable_specified_optimizers"))) {
+      limits_.disabled.emplace_back(name);
+    }
+    PassContext context = MakePassContext();
+    model_->report.passes = pipeline.Run(*graph_, context, limits_, &patches_left_);
+  }
+
+  static std::vector<std::string> SplitNames(const std::string& text) {
+    std::vector<std::string> names;
+    std::size_t at = 0;
+    while (at < text.size()) {
+      const std::size_t end = std::min(text.find_first_of(";,", at), text.size());
+      if (end > at) names.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return names;
+  }
+
+  void Save() {
+    ExportOptions save;
+    save.schemas = &model_->schemas;
+    save.external_file = options_.ConfigEntry("session.optimized_model_external_initializers_file_name");
+    const std::int64_t least = ConfigNumber(options_, "session.optimized_model_external_initializers_min_size_in_bytes", 1024);
+    save.external_min_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(least, 0));
+    WriteModel(*graph_, options_.optimized_model_filepath, save);
+  }
+
+  void Place() {
+    for (std::size_t p = 0; p < model_->providers.size(); ++p) {
+      const auto number = ConfigNumber(options_, "switchyard.provider." + model_->providers.name(p) + ".memory_budget", 0);
+      budgets_.push_back(static_cast<std::size_t>(std::max<std::int64_t>(number, 0)));
+    }
+    PartitionOptions partition{model_->providers,
+                               custom_kernels_,
+                               CpuIndex(),
+                               extended_,
+                               [this](Graph& graph, Node& node) { return InlineFunction(graph, node); },
+                               budgets_,
+                               {}};
+    partition.compile.team = model_->team.get();
+    placement_ = PartitionGraph(*graph_, partition);
+    if (Flag(options_, "session.disable_cpu_ep_fallback")) RefuseFallback();
+  }
+
+  bool InlineFunction(Graph& graph, Node& node);
+
+  void RefuseFallback() const {
+    const int cpu = CpuIndex();
+    if (model_->providers.size() == 1) return;
+    std::string names;
+    for (const auto& [graph, nodes] : placement_.nodes) {
+      for (const auto& [index, placement] : nodes) {
+        if (placement.provider != cpu) continue;
+        names += "\n  " + graph->node(index)->Describe();
+        for (const auto& [provider, reason] : placement.refusals) names += fmt::format("; {}: {}", provider, reason);
+      }
+    }
+    if (!names.empty()) {
+      Throw(ErrorCode::kFail, "session.disable_cpu_ep_fallback is set and these nodes fell back to the CPU:{}", names);
+    }
+  }
+
+  // Level-2 fusions and layout, on the partitions of a provider that asked for them.
+  void RunProviderPasses() {
+    if (options_.optimization_level < GraphOptimizationLevel::kExtended) return;
+    for (std::size_t p = 0; p < model_->providers.size(); ++p) {
+      PassPipeline pipeline;
+      model_->providers[p].AddPasses(pipeline, extended_);
+      if (pipeline.size() == 0) continue;
+      const auto before = placement_.nodes;
+      PassContext context = MakePassContext();
+      context.may_touch = [&](const Node& node) { return ProviderOf(node) == static_cast<int>(p); };
+      auto results = pipeline.Run(*graph_, context, limits_, &patches_left_);
+      model_->report.passes.insert(model_->report.passes.end(), results.begin(), results.end());
+      PlaceNew(*graph_, static_cast<int>(p));
+    }
+  }
+
+  int ProviderOf(const Node& node) const {
+    for (const auto& [graph, nodes] : placement_.nodes) {
+      if (node.Index() >= graph->node_limit() || graph->node(node.Index()) != &node) continue;
+      const auto it = nodes.find(node.Index());
+      return it == nodes.end() ? -1 : it->second.provider;
+    }
+    return -1;
+  }
+
+  // Nodes that a provider's passes made belong to it; its registry must have their kernels.
+  void PlaceNew(Graph& graph, int provider) {
+    auto& nodes = placement_.nodes[&graph];
+    std::erase_if(nodes, [&](const auto& row) { return row.first >= graph.node_limit() || graph.node(row.first) == nullptr; });
+    for (NodeIndex index : graph.TopologicalOrder()) {
+      const Node& node = *graph.node(index);
+      if (const auto it = nodes.find(index); it == nodes.end()) {
+        std::string reason = "the provider has no kernels";
+        const auto registry = model_->providers[static_cast<std::size_t>(provider)].GetKernelRegistry();
+        const KernelCreateInfo* kernel = registry ? registry->Find(node, &reason) : nullptr;
+        if (kernel == nullptr) {
+          Throw(ErrorCode::kEpFail, "{}: a pass made {}, for which it has no kernel: {}",
+                model_->providers.name(static_cast<std::size_t>(provider)), node.Describe(), reason);
+        }
+        NodePlacement placement;
+        placement.provider = provider;
+        placement.kernel = kernel;
+        placement.cause = "made by a pass of the provider";
+        nodes[index] = std::move(placement);
+      } else if (it->second.provider < 0) {
+        for (const auto& [name, body] : node.bodies()) PlaceNew(*body, provider);
+      }
+    }
+  }
+
+  void PlanCopiesAndSteps() {
+    copies_ = PlanCopies(*graph_, placement_, *model_->spaces);
+    for (const CopyPlan::Row& row : copies_.copies) {
+      const ValueType& type = row.node->inputs()[0]->type();
+      std::int64_t bytes = -1;
+      if (type.is_tensor() && type.shape.is_concrete()) {
+        bytes = static_cast<std::int64_t>(BytesOf(type.elem, ElementCount(type.shape.concrete())));
+      }
+      model_->report.copies.push_back({row.value, model_->spaces->device(row.from).ToString(),
+                                       model_->spaces->device(row.to).ToString(), bytes});
+    }
+    const std::int64_t most = ConfigNumber(options_, "switchyard.max_copies", -1);
+    if (most >= 0 && static_cast<std::int64_t>(copies_.copies.size()) > most) {
+      std::string list;
+      for (const auto& copy : model_->report.copies) {
+        list += fmt::format("\n  {} {} -> {}, {} bytes", copy.value, copy.from, copy.to,
+                            copy.bytes >= 0 ? std::to_string(copy.bytes) : "?");
+      }
+      Throw(ErrorCode::kFail, "switchyard.max_copies is {} and a run needs {} copies:{}", most, copies_.copies.size(), list);
+    }
+    ReportNodes(*graph_, "");
+    model_->constants = std::make_unique<ConstantStore>(*model_->spaces);
+    PlanOptions plan{model_->providers, *model_->spaces, model_->inference, *model_->team, options_.enable_mem_reuse};
+    model_->plan = BuildPlan(std::move(graph_), placement_, copies_, *model_->constants, plan);
+    model_->report.constant_bytes = model_->constants->bytes();
+  }
+
+  void ReportNodes(const Graph& graph, const std::string& path) {
+    for (NodeIndex index : graph.TopologicalOrder()) {
+      const Node& node = *graph.node(index);
+      const auto& nodes = placement_.nodes.at(&graph);
+      const auto it = nodes.find(index);
+      if (it == nodes.end()) continue;  // a copy
+      SessionReport::NodeRow row;
+      row.graph = path;
+      row.name = node.Name();
+      row.op = node.OpType();
+      row.domain = node.Domain();
+      row.since_version = node.SinceVersion();
+      row.provider = it->second.provider < 0 ? "executor" : model_->providers.name(static_cast<std::size_t>(it->second.provider));
+      row.cause = it->second.cause;
+      row.refusals = it->second.refusals;
+      if (it->second.fused) row.inside = it->second.fused->node_names;
+      model_->report.nodes.push_back(std::move(row));
+      if (it->second.provider >= 0) continue;
+      for (const auto& [name, body] : node.bodies()) ReportNodes(*body, path + (path.empty() ? "" : "/") + node.Name() + "." + name);
+    }
+  }
+
+  void Finish() {
+    for (std::size_t p = 0; p < model_->providers.size(); ++p) model_->report.providers.push_back(model_->providers.name(p));
+    if (model_->logger.Enabled(Severity::kVerbose)) {
+      for (const auto& row : model_->report.nodes) {
+        Log(Severity::kVerbose, fmt::format("node placement: {} ({}) on [{}]", row.op, row.name, row.provider));
+      }
+    }
+  }
+
+  const Environment& environment_;
+  const SessionOptions& options_;
+  std::unique_ptr<BuiltModel> model_;
+  std::unique_ptr<Graph> graph_;
+  std::vector<std::shared_ptr<KernelRegistry>> custom_kernels_;
+  std::vector<std::size_t> budgets_;
+  ExtendedPasses extended_;
+  PassPipeline::Limits limits_;
+  std::int64_t patches_left_ = -1;
+  Placement placement_;
+  CopyPlan copies_;
+};
+
+bool Builder::InlineFunction(Graph&, Node&) { return false; }
+
+}  // namespace
+
+std::unique_ptr<BuiltModel> BuildModel(const Environment& environment, const SessionOptions& options,
+                                       const std::string* path, std::span<const std::byte> bytes) {
+  return Builder(environment, options).Run(path, bytes);
+}
+
+}  // namespace switchyard

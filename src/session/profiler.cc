@@ -1,0 +1,53 @@
+#include "session/profiler.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/format.h"
+
+namespace switchyard {
+
+std::int64_t SteadyNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Profiler::Profiler(const std::string& prefix) : start_ns_(SteadyNow()) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y-%m-%d_%H-%M-%S", &local);
+  file_ = fmt::format("{}_{}_{}.json", prefix, stamp, start_ns_ % 1000000);
+}
+
+void Profiler::Add(std::string name, const char* category, std::int64_t start_ns, std::int64_t end_ns, std::string arguments) {
+  const std::uint64_t thread = std::hash<std::thread::id>()(std::this_thread::get_id()) % 1000000;
+  const std::lock_guard lock(mutex_);
+  if (!finished_) events_.push_back({std::move(name), category, start_ns, end_ns, thread, std::move(arguments)});
+}
+
+std::string Profiler::Finish() {
+  using nlohmann::json;
+  const std::lock_guard lock(mutex_);
+  if (finished_) return file_;
+  finished_ = true;
+  json events = json::array();
+  for (const Event& event : events_) {
+    events.push_back({{"cat", event.category}, {"pid", static_cast<int>(getpid())}, {"tid", event.thread},
+                      {"dur", (event.end_ns - event.start_ns) / 1000}, {"ts", (event.start_ns - start_ns_) / 1000},
+                      {"ph", "X"}, {"name", event.name}, {"args", json::parse(event.arguments, nullptr, false)}});
+  }
+  std::ofstream file(file_);
+  file << events.dump(0, ' ', false, json::error_handler_t::replace) << "\n";
+  if (!file) Throw(ErrorCode::kFail, "the profile can't be written to '{}'", file_);
+  events_.clear();
+  return file_;
+}
+
+}  // namespace switchyard

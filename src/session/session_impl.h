@@ -1,0 +1,66 @@
+#pragma once
+// The inside of InferenceSession: the built model, the pool of run slots, counters.
+
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "session/builder.h"
+#include "session/profiler.h"
+
+namespace switchyard {
+
+struct RunSlot;
+
+struct BoundArguments {
+  struct Input {
+    int index;
+    OrtValue value;
+  };
+  struct Output {
+    int index;
+    OrtValue given;    // without a value: allocated on `device` by each Run
+    OrtDevice device;
+  };
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<OrtValue> results;
+};
+
+struct SessionCore {
+  SessionCore(std::shared_ptr<Environment> environment, const SessionOptions& options, const std::string* path,
+              std::span<const std::byte> bytes);
+  ~SessionCore();
+
+  void Run(const RunOptions& options, std::span<const std::string> input_names, std::span<const OrtValue> inputs,
+           std::span<const std::string> output_names, std::vector<OrtValue>* results);
+  void RunBound(const RunOptions& options, BoundArguments& bound);
+  // Index among the main graph's inputs. Throws InvalidArgument listing the names.
+  int InputIndex(std::string_view name) const;
+  int OutputIndex(std::string_view name) const;
+  void CheckInput(std::size_t index, const OrtValue& value) const;
+
+  std::shared_ptr<Environment> environment;
+  std::unique_ptr<BuiltModel> model;
+  std::unique_ptr<Profiler> profiler;
+  RunCounters counters;
+  std::shared_ptr<OutputPool> pool;
+
+ private:
+  std::unique_ptr<RunSlot> Acquire();
+  void Release(std::unique_ptr<RunSlot> slot);
+  void Execute(RunSlot& slot, const RunOptions& options);
+  void UsePool(RunSlot& slot, std::size_t output);
+  [[noreturn]] static void RethrowAsError(const std::exception_ptr& error);
+
+  std::vector<const SessionArg*> main_input_args;
+  std::vector<bool> main_input_required;
+  std::unordered_map<std::string, int> input_by_name, output_by_name;
+  std::mutex slots_mutex;
+  std::vector<std::unique_ptr<RunSlot>> slots;
+};
+
+}  // namespace switchyard
