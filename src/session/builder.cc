@@ -162,9 +162,9 @@ class Builder {
 
   PassContext MakePassContext() {
     const auto cpu = model_->providers.shared(static_cast<std::size_t>(CpuIndex()));
-    PassContext context{model_->inference,
-                        MakeNodeEvaluator(cpu, custom_kernels_, model_->inference, *model_->team, environment_.host_allocator()),
-                        nullptr, [this](Severity severity, std::string_view text) { Log(severity, text); }, {}, {}, {}};
+    PassContext context{.inference = model_->inference};
+    context.evaluate = MakeNodeEvaluator(cpu, custom_kernels_, model_->inference, *model_->team, environment_.host_allocator());
+    context.log = [this](Severity severity, std::string_view text) { Log(severity, text); };
     context.max_fold_bytes = static_cast<std::size_t>(
         ConfigNumber(options_, "optimization.constant_folding_max_output_size_in_bytes", std::int64_t{64} << 20));
     context.free_dimension_overrides_by_name = options_.free_dimension_overrides;
@@ -249,9 +249,14 @@ class Builder {
       PassPipeline pipeline;
       model_->providers[p].AddPasses(pipeline, extended_);
       if (pipeline.size() == 0) continue;
-      const auto before = placement_.nodes;
       PassContext context = MakePassContext();
       context.may_touch = [&](const Node& node) { return ProviderOf(node) == static_cast<int>(p); };
+      const auto registry = model_->providers[p].GetKernelRegistry();
+      context.refuse_node = [&](const Node& node) {
+        std::string reason = "the provider has no kernels";
+        return registry && registry->Find(node, &reason) != nullptr ? std::string() : reason;
+      };
+      context.on_applied = [&](const Graph&, const Patch::Result&) { PlaceNew(*graph_, static_cast<int>(p)); };
       auto results = pipeline.Run(*graph_, context, limits_, &patches_left_);
       model_->report.passes.insert(model_->report.passes.end(), results.begin(), results.end());
       PlaceNew(*graph_, static_cast<int>(p));
