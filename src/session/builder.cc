@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/format.h"
+#include "ir/functions.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "runtime/node_runner.h"
@@ -368,7 +369,9 @@ class Builder {
   CopyPlan copies_;
 };
 
-bool Builder::InlineFunction(Graph&, Node&) { return false; }
+bool Builder::InlineFunction(Graph& graph, Node& node) {
+  return InlineNode(graph, node.Index(), model_->schemas, &model_->inference).has_value();
+}
 
 }  // namespace
 
