@@ -163,7 +163,7 @@ class Builder {
 
   PassContext MakePassContext() {
     const auto cpu = model_->providers.shared(static_cast<std::size_t>(CpuIndex()));
-    PassContext context{model_->inference, {}, {}, {}, {}, {}, 0, {}, {}};
+    PassContext context(model_->inference);
     context.evaluate = MakeNodeEvaluator(cpu, custom_kernels_, model_->inference, *model_->team, environment_.host_allocator());
     context.log = [this](Severity severity, std::string_view text) { Log(severity, text); };
     context.max_fold_bytes = static_cast<std::size_t>(
