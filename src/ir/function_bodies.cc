@@ -8,6 +8,7 @@
 
 #include "ir/constant_node.h"
 #include "ir/functions.h"
+#include "ir/schema_versions.h"
 #include "switchyard/base/error.h"
 
 namespace switchyard {
@@ -41,31 +42,6 @@ constexpr Entry kBodies[] = {
     {"SoftmaxCrossEntropyLoss", bodies::SoftmaxCrossEntropyLoss},
     {"SpaceToDepth", bodies::SpaceToDepth},
 };
-
-// Whether a node of the older schema means the same under the newer one: the same formals, no
-// attribute gone or with another default, new ones with defaults. Types only get more.
-bool KeepsMeaning(const OpSchema& older, const OpSchema& newer) {
-  const auto same_formals = [](std::span<const FormalParameter> a,
-                               std::span<const FormalParameter> b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const FormalParameter& x, const FormalParameter& y) {
-                        return x.name == y.name && x.option == y.option;
-                      });
-  };
-  if (!same_formals(older.inputs, newer.inputs) || !same_formals(older.outputs, newer.outputs)) {
-    return false;
-  }
-  for (const AttributeDef& attribute : newer.attributes) {
-    const AttributeDef* known = older.Attribute(attribute.name);
-    if (known == nullptr ? !attribute.has_default
-                         : known->type != attribute.type || known->i != attribute.i ||
-                               known->f != attribute.f || known->s != attribute.s) {
-      return false;
-    }
-  }
-  return std::all_of(older.attributes.begin(), older.attributes.end(),
-                     [&](const AttributeDef& a) { return newer.Attribute(a.name) != nullptr; });
-}
 
 // Builds a graph from a template. Nodes get the version that the model's opset has, where they mean
 // the same in it: a model that is saved with them then needs only one opset.
@@ -106,8 +82,8 @@ class TemplateReader {
     const OpSchema* own = schemas_.Find("", op_type, opset_);
     if (own == nullptr) return opset_;
     const OpSchema* models = schemas_.Find("", op_type, model_opset_);
-    return models != nullptr && KeepsMeaning(*own, *models) ? models->since_version
-                                                            : own->since_version;
+    return models != nullptr && SameSignature(*own, *models, true) ? models->since_version
+                                                                   : own->since_version;
   }
   Attribute ReadAttribute(const TemplateAttribute& source, Graph* graph) const {
     Attribute result;
@@ -206,7 +182,7 @@ std::optional<FunctionBody> StandardBody(const Graph& graph, const Node& node,
                                          const OpSchemaRegistry& schemas) {
   const OpSchema* schema = schemas.Find(node.Domain(), node.OpType(), node.SinceVersion());
   if (schema == nullptr || !schema->is_function()) return std::nullopt;
-  if (schema->context_function && node.Domain().empty()) {
+  if (node.Domain().empty()) {
     if (auto body = ContextBody(graph, node, schemas)) return body;
   }
   return PlainBody(*schema, std::max(graph.opset(""), node.SinceVersion()), schemas);
@@ -367,7 +343,9 @@ bool Range(BodyBuilder& b) {
   const Value delta = as(b.Input(2), type, work);
   const Value way = b.Op("Sub", {as(b.Input(1), type, exact), as(b.Input(0), type, exact)});
   const Value steps = b.Op("Ceil", {b.Op("Div", {way, as(b.Input(2), type, exact)})});
-  const Value count = b.Cast(b.Op("Max", {steps, b.Scalar(0, exact)}), DataType::kInt64);
+  Value count = b.Cast(b.Op("Max", {steps, b.Scalar(0, exact)}), DataType::kInt64);
+  // One-element vectors are common where the standard asks for scalars.
+  if (b.Rank(0) != 0 || b.Rank(1) != 0 || b.Rank(2) != 0) count = b.Reshape(count, b.Ints({}));
   const Value index = b.Op("Range", {b.Int(0), count, b.Int(1)});
   const Value values = b.Op("Add", {start, b.Op("Mul", {b.Cast(index, work), delta})});
   b.SetOutput(0, as(values, work, type));

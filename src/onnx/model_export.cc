@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "ir/schema_versions.h"
 #include "onnx/export.h"
 #include "onnx/fields.h"
 #include "onnx/graph_export.h"
@@ -94,7 +95,8 @@ std::vector<const FunctionBody*> ReachableFunctions(const Graph& graph) {
   return found;
 }
 
-// One opset of a domain in which every node means what it means in the graph.
+// One opset of a domain in which every node means what it means in the graph: it has the node's
+// version, or failing such an opset, a newer one with the very same signature (more types).
 class OpsetChoice {
  public:
   OpsetChoice(const OpSchemaRegistry& schemas, std::string domain)
@@ -109,27 +111,34 @@ class OpsetChoice {
     nodes_.push_back(&node);
   }
   int Pick(int imported) const {
-    if (imported > 0 && Misfit(imported) == nullptr) return imported;
-    const Node* newest = nullptr;
-    for (const Node* node : nodes_) {
-      if (newest == nullptr || node->SinceVersion() > newest->SinceVersion()) newest = node;
+    int lowest = 1;
+    for (const Node* node : nodes_) lowest = std::max(lowest, node->SinceVersion());
+    for (const bool exact : {true, false}) {
+      if (imported >= lowest && Misfit(imported, exact) == nullptr) return imported;
+      if (nodes_.empty()) return std::max(imported, 1);
+      const int last = std::max(schemas_.NewestOpset(domain_), lowest);
+      for (int version = lowest; version <= last; ++version) {
+        if (Misfit(version, exact) == nullptr) return version;
+      }
     }
-    if (newest == nullptr) return std::max(imported, 1);
-    const int last = std::max(schemas_.NewestOpset(domain_), newest->SinceVersion());
-    for (int version = newest->SinceVersion(); version <= last; ++version) {
-      if (Misfit(version) == nullptr) return version;
-    }
-    const Node* misfit = Misfit(newest->SinceVersion());
     throw Error(ErrorCode::kNotImplemented,
-                fmt::format("the model can't be saved: {} and {} are in no opset together",
-                            newest->Describe(), misfit->Describe()));
+                fmt::format("the model can't be saved: {} means something else in opset {}, which "
+                            "other nodes need",
+                            Misfit(lowest, false)->Describe(), lowest));
   }
 
  private:
-  const Node* Misfit(int version) const {
+  bool Fits(const Node& node, int version, bool exact) const {
+    const OpSchema* schema = schemas_.Find(domain_, node.OpType(), version);
+    if (schema == nullptr) return false;
+    if (schema->since_version == node.SinceVersion()) return true;
+    const OpSchema* own = schemas_.Find(domain_, node.OpType(), node.SinceVersion());
+    return !exact && !schema->deprecated && schema->since_version > own->since_version &&
+           SameSignature(*own, *schema, false);
+  }
+  const Node* Misfit(int version, bool exact) const {
     for (const Node* node : nodes_) {
-      const OpSchema* schema = schemas_.Find(domain_, node->OpType(), version);
-      if (schema == nullptr || schema->since_version != node->SinceVersion()) return node;
+      if (!Fits(*node, version, exact)) return node;
     }
     return nullptr;
   }
