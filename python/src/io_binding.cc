@@ -106,8 +106,9 @@ nb::list CopyOutputs(const PyIoBinding& self) {
     if (value.is_tensor() && !value.tensor().device().is_host()) {
       const nb::gil_scoped_release release;
       host = self.loaded->session->CopyTo(value, OrtDevice());
-    } else {
-      host = Unaliased(std::move(host), {});
+    } else if (value.is_tensor() && value.tensor().storage().use_count() != 2) {
+      // Held by more than the binding and `host`: an input may show the same memory.
+      host = value.tensor().Clone(MakeHostAllocator());
     }
     arrays.append(ViewAsPython(host, true));
   }
