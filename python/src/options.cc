@@ -1,5 +1,7 @@
 #include "src/options.h"
 
+#include <cstring>
+
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -82,6 +84,50 @@ void AddExternalInitializers(PySessionOptions& self, const std::vector<std::stri
   }
 }
 
+// The bytes of a Python object, which stays alive.
+class ObjectBytes final : public ByteSource {
+ public:
+  explicit ObjectBytes(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  }
+  ~ObjectBytes() override {
+    if (Py_IsInitialized() == 0) return;
+    const nb::gil_scoped_acquire acquire;
+    PyBuffer_Release(&buffer_);
+  }
+  ObjectBytes(const ObjectBytes&) = delete;
+  ObjectBytes& operator=(const ObjectBytes&) = delete;
+  std::uint64_t size() const override { return static_cast<std::uint64_t>(buffer_.len); }
+  void Read(std::uint64_t offset, std::span<std::byte> destination) const override {
+    if (offset > size() || destination.size() > size() - offset) {
+      throw Error(ErrorCode::kFail, "external data in memory ends too early");
+    }
+    std::memcpy(destination.data(), memory() + offset, destination.size());
+  }
+  const std::byte* memory() const override { return static_cast<const std::byte*>(buffer_.buf); }
+
+ private:
+  Py_buffer buffer_{};
+};
+
+void AddExternalFiles(PySessionOptions& self, const std::vector<std::string>& names,
+                      nb::sequence buffers, const std::vector<std::uint64_t>& lengths) {
+  if (names.size() != nb::len(buffers) || names.size() != lengths.size()) {
+    RaiseRuntimeError("add_external_initializers_from_files_in_memory: " +
+                      std::to_string(names.size()) + " names, " + std::to_string(nb::len(buffers)) +
+                      " buffers, " + std::to_string(lengths.size()) + " lengths");
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const nb::object buffer = buffers[i];
+    auto bytes = std::make_shared<ObjectBytes>(buffer);
+    if (bytes->size() != lengths[i]) {
+      RaiseRuntimeError("external file '" + names[i] + "' has " + std::to_string(bytes->size()) +
+                        " bytes, its length is given as " + std::to_string(lengths[i]));
+    }
+    self.core.external_files[names[i]] = std::move(bytes);
+  }
+}
+
 using SessionOptionsClass = nb::class_<PySessionOptions>;
 
 void BindSessionProperties(SessionOptionsClass& cls) {
@@ -156,6 +202,9 @@ void BindSessionMethods(SessionOptionsClass& cls) {
       .def("add_external_initializers", &AddExternalInitializers, nb::arg("names"),
            nb::arg("ortvalues"),
            "Replaces initializers whose data lies outside the model; their files are not read.")
+      .def("add_external_initializers_from_files_in_memory", &AddExternalFiles, nb::arg("names"),
+           nb::arg("buffers"), nb::arg("lengths"),
+           "Contents of external data files by their location in the model.")
       .def(
           "register_custom_ops_library",
           [](PySessionOptions&, const std::string& path) {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,6 +43,10 @@ struct ImportOptions {
   const OpSchemaRegistry* schemas = nullptr;
   // Where external data of a model given as bytes lies; empty: such a model is refused.
   std::string external_folder;
+  // What the caller has of external data, may be nullptr: tensors by name, whose files are not
+  // looked for (the type and dims must be the model's), and contents of files by their location.
+  const std::map<std::string, OrtValue>* external_tensors = nullptr;
+  const std::map<std::string, std::shared_ptr<const ByteSource>>* external_files = nullptr;
   ImportLimits limits;
   // What looks wrong but does no harm; may be nullptr.
   std::vector<std::string>* warnings = nullptr;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -268,7 +269,30 @@ std::uint64_t Decimal(std::string_view text, std::string_view key) {
   return value;
 }
 
+// What the caller gave for this tensor, or nullptr.
+ConstantPtr FromCaller(const Fields& fields, const Extent& extent, const ImportOptions& options) {
+  if (options.external_tensors == nullptr) return nullptr;
+  const auto given = options.external_tensors->find(std::string(fields.name));
+  if (given == options.external_tensors->end()) return nullptr;
+  const Tensor& tensor = given->second.tensor();
+  if (tensor.type() != fields.type || !std::ranges::equal(tensor.dims(), extent.dims)) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("expected {}, got {}", DescribeExtent(fields.type, extent), tensor.Describe()));
+  }
+  return std::make_shared<Constant>(tensor);
+}
+
+std::shared_ptr<const ByteSource> OpenExternal(std::string_view location, ImportState& state) {
+  if (const auto* files = state.options().external_files) {
+    const auto given = files->find(std::string(location));
+    if (given != files->end()) return given->second;
+  }
+  return state.files().Open(location);
+}
+
 ConstantPtr FromExternal(const Fields& fields, const Extent& extent, ImportState& state) {
+  if (ConstantPtr given = FromCaller(fields, extent, state.options())) return given;
   if (fields.type == DataType::kString) ThrowInvalid("string tensors can't have external data");
   std::optional<std::string_view> location, offset_text, length_text;
   for (const auto& [key, value] : fields.external_entries) {
@@ -287,7 +311,7 @@ ConstantPtr FromExternal(const Fields& fields, const Extent& extent, ImportState
     WrongCount(fields.type, extent, "external data", extent.bytes, Decimal(*length_text, "length"),
                "bytes");
   }
-  const std::shared_ptr<const FileSource> file = state.files().Open(*location);
+  const std::shared_ptr<const ByteSource> file = OpenExternal(*location, state);
   if (offset > file->size() || extent.bytes > file->size() - offset) {
     ThrowInvalid(fmt::format(
         "external data '{}' of {} bytes ends before offset {} + {} bytes of {}", *location,

@@ -11,6 +11,7 @@
 
 #include "switchyard/ep/execution_provider.h"
 #include "switchyard/ir/schema.h"
+#include "switchyard/tensor/constant.h"
 
 namespace switchyard {
 
@@ -58,6 +59,8 @@ class SWITCHYARD_API SessionOptions {
   std::map<std::string, std::string> config;
   std::vector<std::string> disabled_passes;
   std::map<std::string, OrtValue> initializers;  // replace constants of the model by name
+  // Contents of external data files by their location: read instead of the file system.
+  std::map<std::string, std::shared_ptr<const ByteSource>> external_files;
 
   // Priority order. By instance, or by name with options. The CPU comes last if it is not named.
   void AppendExecutionProvider(std::shared_ptr<IExecutionProvider> provider);
