@@ -9,6 +9,7 @@
 #include "onnx/import.h"
 #include "runtime/node_runner.h"
 #include "session/config_keys.h"
+#include "session/extended_passes.h"
 #include "session/profiler.h"
 #include "session/provider_list.h"
 #include "switchyard/base/cpu_features.h"
@@ -19,9 +20,6 @@ namespace ir::ops {
 void RegisterAll(InferenceRegistry& registry);
 }
 namespace passes::basic {
-void RegisterAll(PassRegistry& registry);
-}
-namespace passes::extended {
 void RegisterAll(PassRegistry& registry);
 }
 
@@ -41,25 +39,6 @@ std::int64_t ConfigNumber(const SessionOptions& options, std::string_view key, s
 }
 
 bool Flag(const SessionOptions& options, std::string_view key) { return ConfigFlag(key, options.ConfigEntry(key)); }
-
-class ExtendedPasses final : public GraphOptimizerRegistry {
- public:
-  ExtendedPasses() { passes::extended::RegisterAll(registry_); }
-  const Pass* Find(std::string_view name) const override {
-    for (const auto& pass : registry_.passes()) {
-      if (pass->name() == name) return pass.get();
-    }
-    return nullptr;
-  }
-  std::vector<std::string_view> names() const override {
-    std::vector<std::string_view> all;
-    for (const auto& pass : registry_.passes()) all.push_back(pass->name());
-    return all;
-  }
-
- private:
-  PassRegistry registry_;
-};
 
 class Builder {
  public:
@@ -126,6 +105,8 @@ class Builder {
     ImportOptions import;
     import.schemas = &model_->schemas;
     import.external_folder = options_.ConfigEntry("session.model_external_initializers_file_folder_path");
+    import.external_tensors = &options_.initializers;
+    import.external_files = &options_.external_files;
     import.warnings = &model_->report.warnings;
     model_->report.model = path != nullptr ? *path : "";
     graph_ = path != nullptr ? ImportModel(*path, import) : ImportModelBytes(bytes, import);
