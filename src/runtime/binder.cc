@@ -390,8 +390,11 @@ std::unique_ptr<Frame> MakeFrame(const Plan& plan, const AllocatorPtr& host) {
     info.type = value.arg->type();
     if (value.is_constant) {
       info = value.arg->info();
-      if (const ConstantPtr& constant = value.arg->constant())
-        info.type.shape = Shape(constant->dims());
+      const Constant& constant = *value.arg->constant();
+      info.type.shape = Shape(constant.dims());
+      // Where only packed forms are read there are dims but no bytes.
+      frame->values[v] = OrtValue(Tensor());
+      frame->values[v].tensor().Rebind(constant.type(), constant.dims(), nullptr, OrtDevice());
     } else if (!value.is_static) {
       info.type.shape = Shape();
     } else if (value.is_tensor) {
