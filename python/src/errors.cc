@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include <nanobind/stl/string.h>
+
 namespace switchyard::python {
 namespace {
 

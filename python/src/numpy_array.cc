@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include <nanobind/stl/string.h>
+
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <numpy/arrayobject.h>
 
