@@ -242,6 +242,7 @@ std::vector<PassResult> PassPipeline::Run(Graph& graph, PassContext& context, co
   Runner runner(order_, context, limits, patches_left != nullptr ? patches_left : &own);
   const bool changed = runner.Run(graph);
   if (changed) {
+    graph.RemoveUnusedValues();
     try {
       VerifyGraph(graph);
     } catch (const Error& error) {

@@ -44,6 +44,10 @@ void Patch::SetInfo(Ref value, ValueInfo info) {
   impl_->Resolve(value)->info_ = std::move(info);
 }
 
+void Patch::RefineInput(NodeArg* input, Shape shape) {
+  impl_->refinements.emplace_back(input, std::move(shape));
+}
+
 void Patch::Remove(const Node& node) { impl_->removals.push_back(node.Index()); }
 
 void Patch::SetInput(const Node& node, std::size_t slot, Ref value) {
@@ -62,7 +66,8 @@ void Patch::ReplaceUses(NodeArg* old, Ref with) { impl_->replacements.push_back(
 
 bool Patch::empty() const {
   return impl_->nodes.empty() && impl_->removals.empty() && impl_->input_edits.empty() &&
-         impl_->attribute_edits.empty() && impl_->replacements.empty();
+         impl_->attribute_edits.empty() && impl_->replacements.empty() &&
+         impl_->refinements.empty();
 }
 
 std::vector<NodeIndex> Patch::edited_nodes() const {

@@ -201,6 +201,13 @@ std::string Patch::Impl::CheckEdits(const Graph& target, const InferenceRegistry
 }
 
 std::string Patch::Impl::CheckReplacements(const Graph& target) const {
+  for (const auto& [input, shape] : refinements) {
+    if (!input->is_input()) return "'" + input->Name() + "' is no graph input";
+    if (!MergeShapes(input->type().shape, shape)) {
+      return "'" + input->Name() + "': shape " + input->type().shape.ToString() +
+             " would become " + shape.ToString();
+    }
+  }
   for (const Replacement& replacement : replacements) {
     const NodeArg& old = *replacement.old;
     const std::string problem = Contradiction(old.info(), Resolve(replacement.with)->info());
@@ -368,6 +375,10 @@ void Patch::Impl::Splice(Graph& target, Result* result) {
     } else {
       target.SetAttribute(node, edit.attribute);
     }
+  }
+  for (auto& [input, shape] : refinements) {
+    input->info_.type.shape = std::move(shape);
+    changed.push_back(input);
   }
   target.order_valid_ = false;
   target.rank_valid_ = keeps_ranks;

@@ -46,6 +46,7 @@ struct Patch::Impl {
   std::vector<InputEdit> input_edits;
   std::vector<AttributeEdit> attribute_edits;
   std::vector<Replacement> replacements;
+  std::vector<std::pair<NodeArg*, Shape>> refinements;  // of graph inputs
 
   // ---- staging
   Ref NewValue(std::string_view stem);

@@ -46,6 +46,8 @@ class SWITCHYARD_API Patch {
   // nodes get `prefix` in front.
   std::vector<Ref> Inline(const Graph& body, std::span<const Ref> inputs, std::string_view prefix,
                           const Attributes* arguments = nullptr);
+  // The graph input has this shape: what follows from it is inferred anew.
+  void RefineInput(NodeArg* input, Shape shape);
   void Remove(const Node& node);
   void SetInput(const Node& node, std::size_t slot, Ref value);
   void SetAttribute(const Node& node, Attribute attribute);
