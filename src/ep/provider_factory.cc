@@ -62,6 +62,14 @@ std::optional<ProviderFactory> ProviderCatalog::Find(std::string_view name) cons
   return std::nullopt;
 }
 
+ProviderFactory ProviderCatalog::Fallback() const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(factories_.begin(), factories_.end(),
+                                  [](const ProviderFactory& factory) { return factory.fallback; });
+  SY_CHECK(found != factories_.end());
+  return *found;
+}
+
 std::vector<ProviderFactory> ProviderCatalog::all() const {
   const std::lock_guard lock(mutex_);
   return factories_;

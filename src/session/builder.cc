@@ -134,16 +134,17 @@ class Builder {
     for (const NodeArg* output : graph_->outputs()) model_->outputs.push_back({output->Name(), output->type()});
   }
 
-  int CpuIndex() const {
+  int FallbackIndex() const {
+    const std::string name = environment_.providers().Fallback().name;
     for (std::size_t p = 0; p < model_->providers.size(); ++p) {
-      if (model_->providers[p].Type() == kCpuExecutionProvider) return static_cast<int>(p);
+      if (model_->providers[p].Type() == name) return static_cast<int>(p);
     }
     SY_CHECK(false);
     return 0;
   }
 
   PassContext MakePassContext() {
-    const auto cpu = model_->providers.shared(static_cast<std::size_t>(CpuIndex()));
+    const auto cpu = model_->providers.shared(static_cast<std::size_t>(FallbackIndex()));
     PassContext context(model_->inference);
     context.evaluate = MakeNodeEvaluator(cpu, custom_kernels_, model_->inference, *model_->team, environment_.host_allocator());
     context.log = [this](Severity severity, std::string_view text) { Log(severity, text); };
@@ -196,7 +197,7 @@ class Builder {
     }
     PartitionOptions partition{model_->providers,
                                custom_kernels_,
-                               CpuIndex(),
+                               FallbackIndex(),
                                extended_,
                                [this](Graph& graph, Node& node) { return InlineFunction(graph, node); },
                                budgets_,
@@ -209,7 +210,7 @@ class Builder {
   bool InlineFunction(Graph& graph, Node& node);
 
   void RefuseFallback() const {
-    const int cpu = CpuIndex();
+    const int cpu = FallbackIndex();
     if (model_->providers.size() == 1) return;
     std::string names;
     for (const auto& [graph, nodes] : placement_.nodes) {

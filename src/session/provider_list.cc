@@ -36,10 +36,9 @@ ExecutionProviders MakeProviders(const SessionOptions& options, const Environmen
     }
     providers.Add(factory->create(request.options, provider_environment));
   }
-  if (providers.Get(kCpuExecutionProvider) == nullptr) {
-    const auto cpu = catalog.Find(kCpuExecutionProvider);
-    SY_CHECK(cpu.has_value());
-    providers.Add(cpu->create({}, provider_environment));
+  const ProviderFactory fallback = catalog.Fallback();
+  if (providers.Get(fallback.name) == nullptr) {
+    providers.Add(fallback.create({}, provider_environment));
   }
   return providers;
 }

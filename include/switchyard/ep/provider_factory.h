@@ -31,6 +31,7 @@ struct ProviderFactory {
   std::string device_kind;           // "cpu", "gpu", "npu"
   std::vector<std::string> option_keys;
   std::string version;
+  bool fallback = false;  // gets what nobody else claims; there is one such, in host memory
   // nullopt: usable here and now; otherwise why not. May be empty: usable.
   std::function<std::optional<std::string>()> unavailable;
   std::function<std::vector<OrtEpDevice>()> devices;  // may be empty
@@ -48,6 +49,7 @@ class SWITCHYARD_API ProviderCatalog {
   std::string LoadLibrary(const std::string& path);
   // By name or alias, case-sensitive for names; nullopt: unknown.
   std::optional<ProviderFactory> Find(std::string_view name) const;
+  ProviderFactory Fallback() const;
   std::vector<ProviderFactory> all() const;
 
  private:

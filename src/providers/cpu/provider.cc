@@ -101,6 +101,7 @@ ProviderFactory MakeCpuProviderFactory() {
   factory.name = kCpuExecutionProvider;
   factory.aliases = {"cpu"};
   factory.device_kind = "cpu";
+  factory.fallback = true;
   factory.option_keys.assign(kOptionKeys.begin(), kOptionKeys.end());
   factory.version = std::string(Version());
   factory.create = [](const ProviderOptions& options, const ProviderEnvironment& environment) {
