@@ -287,23 +287,51 @@ class Parser {
       }
     };
     switch (tensor->type()) {
-      case DataType::kFloat: ToReal(text); tensor->data_mutable<float>()[i] = ToSingle(text); return;
-      case DataType::kDouble: tensor->data_mutable<double>()[i] = ToReal(text); return;
-      case DataType::kFloat16: tensor->data_mutable<Float16>()[i] = Float16(ToSingle(text)); return;
+      case DataType::kFloat:
+        ToReal(text);
+        tensor->data_mutable<float>()[i] = ToSingle(text);
+        return;
+      case DataType::kDouble:
+        tensor->data_mutable<double>()[i] = ToReal(text);
+        return;
+      case DataType::kFloat16:
+        tensor->data_mutable<Float16>()[i] = Float16(ToSingle(text));
+        return;
       case DataType::kBFloat16:
         tensor->data_mutable<BFloat16>()[i] = BFloat16(ToSingle(text));
         return;
-      case DataType::kInt64: integer(static_cast<std::int64_t*>(nullptr)); return;
-      case DataType::kInt32: integer(static_cast<std::int32_t*>(nullptr)); return;
-      case DataType::kInt16: integer(static_cast<std::int16_t*>(nullptr)); return;
-      case DataType::kInt8: integer(static_cast<std::int8_t*>(nullptr)); return;
-      case DataType::kUint64: integer(static_cast<std::uint64_t*>(nullptr)); return;
-      case DataType::kUint32: integer(static_cast<std::uint32_t*>(nullptr)); return;
-      case DataType::kUint16: integer(static_cast<std::uint16_t*>(nullptr)); return;
-      case DataType::kUint8: integer(static_cast<std::uint8_t*>(nullptr)); return;
-      case DataType::kBool: tensor->data_mutable<bool>()[i] = ToInteger(text) != 0; return;
-      case DataType::kString: tensor->data_mutable<std::string>()[i] = text; return;
-      default: Fail(std::string(DataTypeName(tensor->type())) + " constants are written as hex(...)");
+      case DataType::kInt64:
+        integer(static_cast<std::int64_t*>(nullptr));
+        return;
+      case DataType::kInt32:
+        integer(static_cast<std::int32_t*>(nullptr));
+        return;
+      case DataType::kInt16:
+        integer(static_cast<std::int16_t*>(nullptr));
+        return;
+      case DataType::kInt8:
+        integer(static_cast<std::int8_t*>(nullptr));
+        return;
+      case DataType::kUint64:
+        integer(static_cast<std::uint64_t*>(nullptr));
+        return;
+      case DataType::kUint32:
+        integer(static_cast<std::uint32_t*>(nullptr));
+        return;
+      case DataType::kUint16:
+        integer(static_cast<std::uint16_t*>(nullptr));
+        return;
+      case DataType::kUint8:
+        integer(static_cast<std::uint8_t*>(nullptr));
+        return;
+      case DataType::kBool:
+        tensor->data_mutable<bool>()[i] = ToInteger(text) != 0;
+        return;
+      case DataType::kString:
+        tensor->data_mutable<std::string>()[i] = text;
+        return;
+      default:
+        Fail(std::string(DataTypeName(tensor->type())) + " constants are written as hex(...)");
     }
   }
 
@@ -523,13 +551,13 @@ class Parser {
     }
     AttributeType code = TypeCode(type);
     if (code == AttributeType::kUndefined && !items.empty()) {
-      static constexpr AttributeType kLists[] = {
-          AttributeType::kUndefined, AttributeType::kFloats,  AttributeType::kInts,
-          AttributeType::kStrings,   AttributeType::kTensors, AttributeType::kGraphs};
+      static constexpr AttributeType kLists[] = {AttributeType::kUndefined, AttributeType::kFloats,
+                                                 AttributeType::kInts,      AttributeType::kStrings,
+                                                 AttributeType::kTensors,   AttributeType::kGraphs};
       const auto one = static_cast<std::size_t>(items[0].type());
-      code = one < std::size(kLists)                          ? kLists[one]
+      code = one < std::size(kLists)                        ? kLists[one]
              : items[0].type() == AttributeType::kTypeProto ? AttributeType::kTypeProtos
-                                                              : AttributeType::kUndefined;
+                                                            : AttributeType::kUndefined;
     }
     const auto fill = [&]<typename T>(std::vector<T> values) {
       for (Attribute& item : items) {
@@ -540,13 +568,26 @@ class Parser {
       attribute->value = std::move(values);
     };
     switch (code) {
-      case AttributeType::kFloats: fill(std::vector<float>()); break;
-      case AttributeType::kInts: fill(std::vector<std::int64_t>()); break;
-      case AttributeType::kStrings: fill(std::vector<std::string>()); break;
-      case AttributeType::kTensors: fill(std::vector<ConstantPtr>()); break;
-      case AttributeType::kGraphs: fill(Attribute::Graphs()); break;
-      case AttributeType::kTypeProtos: fill(std::vector<ValueType>()); break;
-      default: Fail("an empty list needs its type, as in `axes: ints = []`");
+      case AttributeType::kFloats:
+        fill(std::vector<float>());
+        break;
+      case AttributeType::kInts:
+        fill(std::vector<std::int64_t>());
+        break;
+      case AttributeType::kStrings:
+        fill(std::vector<std::string>());
+        break;
+      case AttributeType::kTensors:
+        fill(std::vector<ConstantPtr>());
+        break;
+      case AttributeType::kGraphs:
+        fill(Attribute::Graphs());
+        break;
+      case AttributeType::kTypeProtos:
+        fill(std::vector<ValueType>());
+        break;
+      default:
+        Fail("an empty list needs its type, as in `axes: ints = []`");
     }
   }
 

@@ -51,7 +51,8 @@ std::string FloatText(double value, bool single) {
 std::string TypeText(const ValueType& type) {
   if (!type.known()) return {};
   if (type.is_tensor()) {
-    return (type.elem == DataType::kUndefined ? "undefined" : std::string(DataTypeName(type.elem))) +
+    return (type.elem == DataType::kUndefined ? "undefined"
+                                              : std::string(DataTypeName(type.elem))) +
            type.shape.ToString();
   }
   return type.ToString();
@@ -120,21 +121,36 @@ std::string ElementsText(const Tensor& tensor, std::size_t max_inline) {
 std::string ContentsText(const Constant& constant, std::size_t max_inline) {
   const Tensor& tensor = constant.tensor();
   switch (tensor.type()) {
-    case DataType::kFloat: return ElementsText<float>(tensor, max_inline);
-    case DataType::kDouble: return ElementsText<double>(tensor, max_inline);
-    case DataType::kFloat16: return ElementsText<Float16>(tensor, max_inline);
-    case DataType::kBFloat16: return ElementsText<BFloat16>(tensor, max_inline);
-    case DataType::kInt64: return ElementsText<std::int64_t>(tensor, max_inline);
-    case DataType::kInt32: return ElementsText<std::int32_t>(tensor, max_inline);
-    case DataType::kInt16: return ElementsText<std::int16_t>(tensor, max_inline);
-    case DataType::kInt8: return ElementsText<std::int8_t>(tensor, max_inline);
-    case DataType::kUint64: return ElementsText<std::uint64_t>(tensor, max_inline);
-    case DataType::kUint32: return ElementsText<std::uint32_t>(tensor, max_inline);
-    case DataType::kUint16: return ElementsText<std::uint16_t>(tensor, max_inline);
-    case DataType::kUint8: return ElementsText<std::uint8_t>(tensor, max_inline);
-    case DataType::kBool: return ElementsText<bool>(tensor, max_inline);
-    case DataType::kString: return ElementsText<std::string>(tensor, max_inline);
-    default: break;
+    case DataType::kFloat:
+      return ElementsText<float>(tensor, max_inline);
+    case DataType::kDouble:
+      return ElementsText<double>(tensor, max_inline);
+    case DataType::kFloat16:
+      return ElementsText<Float16>(tensor, max_inline);
+    case DataType::kBFloat16:
+      return ElementsText<BFloat16>(tensor, max_inline);
+    case DataType::kInt64:
+      return ElementsText<std::int64_t>(tensor, max_inline);
+    case DataType::kInt32:
+      return ElementsText<std::int32_t>(tensor, max_inline);
+    case DataType::kInt16:
+      return ElementsText<std::int16_t>(tensor, max_inline);
+    case DataType::kInt8:
+      return ElementsText<std::int8_t>(tensor, max_inline);
+    case DataType::kUint64:
+      return ElementsText<std::uint64_t>(tensor, max_inline);
+    case DataType::kUint32:
+      return ElementsText<std::uint32_t>(tensor, max_inline);
+    case DataType::kUint16:
+      return ElementsText<std::uint16_t>(tensor, max_inline);
+    case DataType::kUint8:
+      return ElementsText<std::uint8_t>(tensor, max_inline);
+    case DataType::kBool:
+      return ElementsText<bool>(tensor, max_inline);
+    case DataType::kString:
+      return ElementsText<std::string>(tensor, max_inline);
+    default:
+      break;
   }
   if (static_cast<std::size_t>(tensor.size()) <= max_inline) return "hex(" + Hex(tensor) + ")";
   return fmt::format("hash({:016x})", Hash(tensor));
@@ -319,9 +335,12 @@ class Printer {
     const bool empty_list = std::visit(
         [](const auto& value) {
           using T = std::decay_t<decltype(value)>;
-          if constexpr (std::is_same_v<T, std::string>) return false;
-          else if constexpr (requires { value.empty(); }) return value.empty();
-          else return false;
+          if constexpr (std::is_same_v<T, std::string>)
+            return false;
+          else if constexpr (requires { value.empty(); })
+            return value.empty();
+          else
+            return false;
         },
         attribute.value);
     if (empty_list || std::holds_alternative<AttributeReference>(attribute.value)) {
@@ -347,20 +366,34 @@ class Printer {
     std::visit(
         [&](const auto& value) {
           using T = std::decay_t<decltype(value)>;
-          if constexpr (std::is_same_v<T, std::monostate>) out_ += "none";
-          else if constexpr (std::is_same_v<T, float>) real(value);
-          else if constexpr (std::is_same_v<T, std::int64_t>) integer(value);
-          else if constexpr (std::is_same_v<T, std::string>) text(value);
-          else if constexpr (std::is_same_v<T, ConstantPtr>) tensor(value);
-          else if constexpr (std::is_same_v<T, std::shared_ptr<Graph>>) graph(value);
-          else if constexpr (std::is_same_v<T, std::vector<float>>) List(value, real);
-          else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) List(value, integer);
-          else if constexpr (std::is_same_v<T, std::vector<std::string>>) List(value, text);
-          else if constexpr (std::is_same_v<T, std::vector<ConstantPtr>>) List(value, tensor);
-          else if constexpr (std::is_same_v<T, Attribute::Graphs>) List(value, graph);
-          else if constexpr (std::is_same_v<T, ValueType>) type(value);
-          else if constexpr (std::is_same_v<T, std::vector<ValueType>>) List(value, type);
-          else out_ += "@" + NameText(value.name);
+          if constexpr (std::is_same_v<T, std::monostate>)
+            out_ += "none";
+          else if constexpr (std::is_same_v<T, float>)
+            real(value);
+          else if constexpr (std::is_same_v<T, std::int64_t>)
+            integer(value);
+          else if constexpr (std::is_same_v<T, std::string>)
+            text(value);
+          else if constexpr (std::is_same_v<T, ConstantPtr>)
+            tensor(value);
+          else if constexpr (std::is_same_v<T, std::shared_ptr<Graph>>)
+            graph(value);
+          else if constexpr (std::is_same_v<T, std::vector<float>>)
+            List(value, real);
+          else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+            List(value, integer);
+          else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+            List(value, text);
+          else if constexpr (std::is_same_v<T, std::vector<ConstantPtr>>)
+            List(value, tensor);
+          else if constexpr (std::is_same_v<T, Attribute::Graphs>)
+            List(value, graph);
+          else if constexpr (std::is_same_v<T, ValueType>)
+            type(value);
+          else if constexpr (std::is_same_v<T, std::vector<ValueType>>)
+            List(value, type);
+          else
+            out_ += "@" + NameText(value.name);
         },
         attribute.value);
   }

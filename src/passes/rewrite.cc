@@ -133,11 +133,16 @@ std::optional<std::vector<double>> Reals(const NodeArg* value) {
   const Tensor* tensor = ConstantTensor(value);
   if (tensor == nullptr) return std::nullopt;
   switch (tensor->type()) {
-    case DataType::kFloat: return ToDoubles<float>(*tensor);
-    case DataType::kDouble: return ToDoubles<double>(*tensor);
-    case DataType::kFloat16: return ToDoubles<Float16>(*tensor);
-    case DataType::kBFloat16: return ToDoubles<BFloat16>(*tensor);
-    default: return std::nullopt;
+    case DataType::kFloat:
+      return ToDoubles<float>(*tensor);
+    case DataType::kDouble:
+      return ToDoubles<double>(*tensor);
+    case DataType::kFloat16:
+      return ToDoubles<Float16>(*tensor);
+    case DataType::kBFloat16:
+      return ToDoubles<BFloat16>(*tensor);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -148,11 +153,20 @@ ConstantPtr MakeReals(DataType type, std::span<const std::int64_t> dims,
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto single = static_cast<float>(values[i]);
     switch (type) {
-      case DataType::kFloat: tensor.data_mutable<float>()[i] = single; break;
-      case DataType::kDouble: tensor.data_mutable<double>()[i] = values[i]; break;
-      case DataType::kFloat16: tensor.data_mutable<Float16>()[i] = Float16(single); break;
-      case DataType::kBFloat16: tensor.data_mutable<BFloat16>()[i] = BFloat16(single); break;
-      default: SY_CHECK(false);
+      case DataType::kFloat:
+        tensor.data_mutable<float>()[i] = single;
+        break;
+      case DataType::kDouble:
+        tensor.data_mutable<double>()[i] = values[i];
+        break;
+      case DataType::kFloat16:
+        tensor.data_mutable<Float16>()[i] = Float16(single);
+        break;
+      case DataType::kBFloat16:
+        tensor.data_mutable<BFloat16>()[i] = BFloat16(single);
+        break;
+      default:
+        SY_CHECK(false);
     }
   }
   return std::make_shared<const Constant>(std::move(tensor));

@@ -29,19 +29,24 @@ struct Runner {
   ThreadTeam& team;
   AllocatorPtr host;
 
-  std::vector<Tensor> Run(const Node& node, const Graph& graph, std::span<const Tensor* const> inputs) const {
+  std::vector<Tensor> Run(const Node& node, const Graph& graph,
+                          std::span<const Tensor* const> inputs) const {
     auto single = std::make_unique<Graph>(graph.shared_context());
     std::vector<NodeArg*> arguments, outputs;
     for (std::size_t i = 0; i < node.inputs().size(); ++i) {
       const Tensor* tensor = i < inputs.size() ? inputs[i] : nullptr;
-      arguments.push_back(tensor == nullptr ? nullptr
-                                            : single->AddConstant("i" + std::to_string(i), std::make_shared<const Constant>(*tensor)));
+      arguments.push_back(tensor == nullptr
+                              ? nullptr
+                              : single->AddConstant("i" + std::to_string(i),
+                                                    std::make_shared<const Constant>(*tensor)));
     }
     for (std::size_t i = 0; i < node.outputs().size(); ++i) {
       const NodeArg* output = node.outputs()[i];
-      outputs.push_back(output == nullptr ? nullptr : single->AddValue("o" + std::to_string(i), output->type()));
+      outputs.push_back(
+          output == nullptr ? nullptr : single->AddValue("o" + std::to_string(i), output->type()));
     }
-    single->AddNode(node.OpType(), node.Domain(), node.Name(), arguments, outputs, node.attributes(), node.SinceVersion());
+    single->AddNode(node.OpType(), node.Domain(), node.Name(), arguments, outputs,
+                    node.attributes(), node.SinceVersion());
     for (NodeArg* output : outputs) {
       if (output != nullptr) single->MarkOutput(output);
     }
@@ -76,7 +81,8 @@ struct Runner {
 
 NodeEvaluator MakeNodeEvaluator(std::shared_ptr<IExecutionProvider> provider,
                                 std::vector<std::shared_ptr<KernelRegistry>> custom_kernels,
-                                const InferenceRegistry& inference, ThreadTeam& team, AllocatorPtr host) {
+                                const InferenceRegistry& inference, ThreadTeam& team,
+                                AllocatorPtr host) {
   auto runner = std::make_shared<Runner>(
       Runner{std::move(provider), std::move(custom_kernels), inference, team, std::move(host)});
   return [runner](const Node& node, const Graph& graph,

@@ -11,6 +11,7 @@ namespace switchyard {
 // rest must outlive it.
 NodeEvaluator MakeNodeEvaluator(std::shared_ptr<IExecutionProvider> provider,
                                 std::vector<std::shared_ptr<KernelRegistry>> custom_kernels,
-                                const InferenceRegistry& inference, ThreadTeam& team, AllocatorPtr host);
+                                const InferenceRegistry& inference, ThreadTeam& team,
+                                AllocatorPtr host);
 
 }  // namespace switchyard

@@ -27,18 +27,22 @@ namespace {
 
 constexpr const char* kFreeDimensionPass = "free_dimension_override";
 
-std::int64_t ConfigNumber(const SessionOptions& options, std::string_view key, std::int64_t absent) {
+std::int64_t ConfigNumber(const SessionOptions& options, std::string_view key,
+                          std::int64_t absent) {
   const std::string text = options.ConfigEntry(key);
   if (text.empty()) return absent;
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    Throw(ErrorCode::kInvalidArgument, "configuration entry '{}': expected a whole number, got '{}'", key, text);
+    Throw(ErrorCode::kInvalidArgument,
+          "configuration entry '{}': expected a whole number, got '{}'", key, text);
   }
   return value;
 }
 
-bool Flag(const SessionOptions& options, std::string_view key) { return ConfigFlag(key, options.ConfigEntry(key)); }
+bool Flag(const SessionOptions& options, std::string_view key) {
+  return ConfigFlag(key, options.ConfigEntry(key));
+}
 
 class Builder {
  public:
@@ -63,40 +67,55 @@ class Builder {
   }
 
  private:
-  void Log(Severity severity, std::string_view text) const { model_->logger.Log(severity, "session", text); }
+  void Log(Severity severity, std::string_view text) const {
+    model_->logger.Log(severity, "session", text);
+  }
 
   void Prepare() {
-    const Severity severity = options_.log_severity >= 0 ? static_cast<Severity>(options_.log_severity) : environment_.logger().minimum();
+    const Severity severity = options_.log_severity >= 0
+                                  ? static_cast<Severity>(options_.log_severity)
+                                  : environment_.logger().minimum();
     model_->logger = environment_.logger().Derive(severity, options_.log_id);
     for (const auto& [key, value] : options_.config) {
-      if (!IsKnownConfigKey(key)) Log(Severity::kWarning, fmt::format("configuration entry '{}' is unknown and has no effect", key));
+      if (!IsKnownConfigKey(key))
+        Log(Severity::kWarning,
+            fmt::format("configuration entry '{}' is unknown and has no effect", key));
     }
     if (options_.intra_op_num_threads < 0) {
-      Throw(ErrorCode::kInvalidArgument, "intra_op_num_threads must be 0 or more, got {}", options_.intra_op_num_threads);
+      Throw(ErrorCode::kInvalidArgument, "intra_op_num_threads must be 0 or more, got {}",
+            options_.intra_op_num_threads);
     }
     if (!options_.use_per_session_threads && environment_.shared_team()) {
       model_->team = environment_.shared_team();
     } else {
-      const int threads = options_.intra_op_num_threads > 0 ? options_.intra_op_num_threads : DetectCpuFeatures().physical_cores;
+      const int threads = options_.intra_op_num_threads > 0 ? options_.intra_op_num_threads
+                                                            : DetectCpuFeatures().physical_cores;
       const std::string spinning = options_.ConfigEntry("session.intra_op.allow_spinning", "1");
-      model_->team = std::make_shared<ThreadTeam>(threads, ConfigFlag("session.intra_op.allow_spinning", spinning));
+      model_->team = std::make_shared<ThreadTeam>(
+          threads, ConfigFlag("session.intra_op.allow_spinning", spinning));
     }
     const std::string accuracy = options_.ConfigEntry("switchyard.accuracy", "default");
     if (accuracy != "default" && accuracy != "exact" && accuracy != "fast") {
-      Throw(ErrorCode::kInvalidArgument, "configuration entry 'switchyard.accuracy': expected exact, default or fast, got '{}'", accuracy);
+      Throw(ErrorCode::kInvalidArgument,
+            "configuration entry 'switchyard.accuracy': expected exact, default or fast, got '{}'",
+            accuracy);
     }
-    limits_.admitted = accuracy == "exact" ? Exactness::kExact : (accuracy == "fast" ? Exactness::kApproximate : Exactness::kRounding);
+    limits_.admitted = accuracy == "exact"
+                           ? Exactness::kExact
+                           : (accuracy == "fast" ? Exactness::kApproximate : Exactness::kRounding);
     limits_.disabled = options_.disabled_passes;
     limits_.verify_each_pass = Flag(options_, "switchyard.verify_each_pass");
     patches_left_ = ConfigNumber(options_, "switchyard.stop_after_patches", -1);
     limits_.stop_after = patches_left_;
     ProviderEnvironment provider_environment{model_->team->size(), options_.config, model_->logger};
     model_->providers = MakeProviders(options_, environment_, provider_environment);
-    model_->spaces = std::make_unique<MemorySpaces>(model_->providers, environment_.host_allocator());
+    model_->spaces =
+        std::make_unique<MemorySpaces>(model_->providers, environment_.host_allocator());
     ir::ops::RegisterAll(model_->inference);
     for (const auto& domain : options_.custom_domains()) {
       for (const OpSchemaDefinition& schema : domain->schemas) model_->schemas.Add(schema);
-      for (const auto& [op, fn] : domain->inference) model_->inference.Register(domain->domain, op, 1, 0, fn);
+      for (const auto& [op, fn] : domain->inference)
+        model_->inference.Register(domain->domain, op, 1, 0, fn);
       if (domain->kernels) custom_kernels_.push_back(domain->kernels);
     }
   }
@@ -104,7 +123,8 @@ class Builder {
   void Import(const std::string* path, std::span<const std::byte> bytes) {
     ImportOptions import;
     import.schemas = &model_->schemas;
-    import.external_folder = options_.ConfigEntry("session.model_external_initializers_file_folder_path");
+    import.external_folder =
+        options_.ConfigEntry("session.model_external_initializers_file_folder_path");
     import.external_tensors = &options_.initializers;
     import.external_files = &options_.external_files;
     import.warnings = &model_->report.warnings;
@@ -113,25 +133,29 @@ class Builder {
     for (const auto& [name, value] : options_.initializers) {
       NodeArg* constant = graph_->FindValue(name);
       if (constant == nullptr || constant->constant() == nullptr) {
-        Throw(ErrorCode::kInvalidArgument, "add_initializer: the model has no initializer '{}'", name);
+        Throw(ErrorCode::kInvalidArgument, "add_initializer: the model has no initializer '{}'",
+              name);
       }
       graph_->SetConstant(constant, std::make_shared<const Constant>(value.tensor()));
     }
     VerifyGraph(*graph_);
     const ModelContext& context = graph_->context();
-    model_->metadata = {context.producer_name, context.graph_name, context.domain, context.doc_string,
-                        context.graph_doc_string, context.model_version, context.metadata};
+    model_->metadata = {context.producer_name, context.graph_name,       context.domain,
+                        context.doc_string,    context.graph_doc_string, context.model_version,
+                        context.metadata};
   }
 
   void CollectArguments() {
     model_->input_index.clear();
     for (const NodeArg* input : graph_->inputs()) {
-      std::vector<SessionArg>& list = input->is_overridable() ? model_->overridable : model_->inputs;
+      std::vector<SessionArg>& list =
+          input->is_overridable() ? model_->overridable : model_->inputs;
       const int index = static_cast<int>(list.size());
       model_->input_index.push_back(input->is_overridable() ? -1 - index : index);
       list.push_back({input->Name(), input->type()});
     }
-    for (const NodeArg* output : graph_->outputs()) model_->outputs.push_back({output->Name(), output->type()});
+    for (const NodeArg* output : graph_->outputs())
+      model_->outputs.push_back({output->Name(), output->type()});
   }
 
   int FallbackIndex() const {
@@ -146,12 +170,15 @@ class Builder {
   PassContext MakePassContext() {
     const auto cpu = model_->providers.shared(static_cast<std::size_t>(FallbackIndex()));
     PassContext context(model_->inference);
-    context.evaluate = MakeNodeEvaluator(cpu, custom_kernels_, model_->inference, *model_->team, environment_.host_allocator());
+    context.evaluate = MakeNodeEvaluator(cpu, custom_kernels_, model_->inference, *model_->team,
+                                         environment_.host_allocator());
     context.log = [this](Severity severity, std::string_view text) { Log(severity, text); };
     context.max_fold_bytes = static_cast<std::size_t>(
-        ConfigNumber(options_, "optimization.constant_folding_max_output_size_in_bytes", std::int64_t{64} << 20));
+        ConfigNumber(options_, "optimization.constant_folding_max_output_size_in_bytes",
+                     std::int64_t{64} << 20));
     context.free_dimension_overrides_by_name = options_.free_dimension_overrides;
-    context.free_dimension_overrides_by_denotation = options_.free_dimension_overrides_by_denotation;
+    context.free_dimension_overrides_by_denotation =
+        options_.free_dimension_overrides_by_denotation;
     return context;
   }
 
@@ -163,7 +190,8 @@ class Builder {
     for (const auto& pass : registry.passes()) {
       if (optimise || pass->name() == kFreeDimensionPass) pipeline.Add(*pass);
     }
-    for (std::string_view name : SplitNames(options_.ConfigEntry("optimization.disable_specified_optimizers"))) {
+    for (std::string_view name :
+         SplitNames(options_.ConfigEntry("optimization.disable_specified_optimizers"))) {
       limits_.disabled.emplace_back(name);
     }
     PassContext context = MakePassContext();
@@ -184,24 +212,28 @@ class Builder {
   void Save() {
     ExportOptions save;
     save.schemas = &model_->schemas;
-    save.external_file = options_.ConfigEntry("session.optimized_model_external_initializers_file_name");
-    const std::int64_t least = ConfigNumber(options_, "session.optimized_model_external_initializers_min_size_in_bytes", 1024);
+    save.external_file =
+        options_.ConfigEntry("session.optimized_model_external_initializers_file_name");
+    const std::int64_t least = ConfigNumber(
+        options_, "session.optimized_model_external_initializers_min_size_in_bytes", 1024);
     save.external_min_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(least, 0));
     WriteModel(*graph_, options_.optimized_model_filepath, save);
   }
 
   void Place() {
     for (std::size_t p = 0; p < model_->providers.size(); ++p) {
-      const auto number = ConfigNumber(options_, "switchyard.provider." + model_->providers.name(p) + ".memory_budget", 0);
+      const auto number = ConfigNumber(
+          options_, "switchyard.provider." + model_->providers.name(p) + ".memory_budget", 0);
       budgets_.push_back(static_cast<std::size_t>(std::max<std::int64_t>(number, 0)));
     }
-    PartitionOptions partition{model_->providers,
-                               custom_kernels_,
-                               FallbackIndex(),
-                               extended_,
-                               [this](Graph& graph, Node& node) { return InlineFunction(graph, node); },
-                               budgets_,
-                               {}};
+    PartitionOptions partition{
+        model_->providers,
+        custom_kernels_,
+        FallbackIndex(),
+        extended_,
+        [this](Graph& graph, Node& node) { return InlineFunction(graph, node); },
+        budgets_,
+        {}};
     partition.compile.team = model_->team.get();
     placement_ = PartitionGraph(*graph_, partition);
     if (Flag(options_, "session.disable_cpu_ep_fallback")) RefuseFallback();
@@ -217,11 +249,14 @@ class Builder {
       for (const auto& [index, placement] : nodes) {
         if (placement.provider != cpu) continue;
         names += "\n  " + graph->node(index)->Describe();
-        for (const auto& [provider, reason] : placement.refusals) names += fmt::format("; {}: {}", provider, reason);
+        for (const auto& [provider, reason] : placement.refusals)
+          names += fmt::format("; {}: {}", provider, reason);
       }
     }
     if (!names.empty()) {
-      Throw(ErrorCode::kFail, "session.disable_cpu_ep_fallback is set and these nodes fell back to the CPU:{}", names);
+      Throw(ErrorCode::kFail,
+            "session.disable_cpu_ep_fallback is set and these nodes fell back to the CPU:{}",
+            names);
     }
   }
 
@@ -239,7 +274,9 @@ class Builder {
         std::string reason = "the provider has no kernels";
         return registry && registry->Find(node, &reason) != nullptr ? std::string() : reason;
       };
-      context.on_applied = [&](const Graph&, const Patch::Result&) { PlaceNew(*graph_, static_cast<int>(p)); };
+      context.on_applied = [&](const Graph&, const Patch::Result&) {
+        PlaceNew(*graph_, static_cast<int>(p));
+      };
       auto results = pipeline.Run(*graph_, context, limits_, &patches_left_);
       model_->report.passes.insert(model_->report.passes.end(), results.begin(), results.end());
       PlaceNew(*graph_, static_cast<int>(p));
@@ -258,16 +295,20 @@ class Builder {
   // Nodes that a provider's passes made belong to it; its registry must have their kernels.
   void PlaceNew(Graph& graph, int provider) {
     auto& nodes = placement_.nodes[&graph];
-    std::erase_if(nodes, [&](const auto& row) { return row.first >= graph.node_limit() || graph.node(row.first) == nullptr; });
+    std::erase_if(nodes, [&](const auto& row) {
+      return row.first >= graph.node_limit() || graph.node(row.first) == nullptr;
+    });
     for (NodeIndex index : graph.TopologicalOrder()) {
       const Node& node = *graph.node(index);
       if (const auto it = nodes.find(index); it == nodes.end()) {
         std::string reason = "the provider has no kernels";
-        const auto registry = model_->providers[static_cast<std::size_t>(provider)].GetKernelRegistry();
+        const auto registry =
+            model_->providers[static_cast<std::size_t>(provider)].GetKernelRegistry();
         const KernelCreateInfo* kernel = registry ? registry->Find(node, &reason) : nullptr;
         if (kernel == nullptr) {
           Throw(ErrorCode::kEpFail, "{}: a pass made {}, for which it has no kernel: {}",
-                model_->providers.name(static_cast<std::size_t>(provider)), node.Describe(), reason);
+                model_->providers.name(static_cast<std::size_t>(provider)), node.Describe(),
+                reason);
         }
         NodePlacement placement;
         placement.provider = provider;
@@ -298,11 +339,13 @@ class Builder {
         list += fmt::format("\n  {} {} -> {}, {} bytes", copy.value, copy.from, copy.to,
                             copy.bytes >= 0 ? std::to_string(copy.bytes) : "?");
       }
-      Throw(ErrorCode::kFail, "switchyard.max_copies is {} and a run needs {} copies:{}", most, copies_.copies.size(), list);
+      Throw(ErrorCode::kFail, "switchyard.max_copies is {} and a run needs {} copies:{}", most,
+            copies_.copies.size(), list);
     }
     ReportNodes(*graph_, "");
     model_->constants = std::make_unique<ConstantStore>(*model_->spaces);
-    PlanOptions plan{model_->providers, *model_->spaces, model_->inference, *model_->team, options_.enable_mem_reuse};
+    PlanOptions plan{model_->providers, *model_->spaces, model_->inference, *model_->team,
+                     options_.enable_mem_reuse};
     model_->plan = BuildPlan(std::move(graph_), placement_, copies_, *model_->constants, plan);
     model_->report.constant_bytes = model_->constants->bytes();
   }
@@ -319,21 +362,26 @@ class Builder {
       row.op = node.OpType();
       row.domain = node.Domain();
       row.since_version = node.SinceVersion();
-      row.provider = it->second.provider < 0 ? "executor" : model_->providers.name(static_cast<std::size_t>(it->second.provider));
+      row.provider = it->second.provider < 0
+                         ? "executor"
+                         : model_->providers.name(static_cast<std::size_t>(it->second.provider));
       row.cause = it->second.cause;
       row.refusals = it->second.refusals;
       if (it->second.fused) row.inside = it->second.fused->node_names;
       model_->report.nodes.push_back(std::move(row));
       if (it->second.provider >= 0) continue;
-      for (const auto& [name, body] : node.bodies()) ReportNodes(*body, path + (path.empty() ? "" : "/") + node.Name() + "." + name);
+      for (const auto& [name, body] : node.bodies())
+        ReportNodes(*body, path + (path.empty() ? "" : "/") + node.Name() + "." + name);
     }
   }
 
   void Finish() {
-    for (std::size_t p = 0; p < model_->providers.size(); ++p) model_->report.providers.push_back(model_->providers.name(p));
+    for (std::size_t p = 0; p < model_->providers.size(); ++p)
+      model_->report.providers.push_back(model_->providers.name(p));
     if (model_->logger.Enabled(Severity::kVerbose)) {
       for (const auto& row : model_->report.nodes) {
-        Log(Severity::kVerbose, fmt::format("node placement: {} ({}) on [{}]", row.op, row.name, row.provider));
+        Log(Severity::kVerbose,
+            fmt::format("node placement: {} ({}) on [{}]", row.op, row.name, row.provider));
       }
     }
   }
@@ -357,8 +405,9 @@ bool Builder::InlineFunction(Graph& graph, Node& node) {
 
 }  // namespace
 
-std::unique_ptr<BuiltModel> BuildModel(const Environment& environment, const SessionOptions& options,
-                                       const std::string* path, std::span<const std::byte> bytes) {
+std::unique_ptr<BuiltModel> BuildModel(const Environment& environment,
+                                       const SessionOptions& options, const std::string* path,
+                                       std::span<const std::byte> bytes) {
   return Builder(environment, options).Run(path, bytes);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Session creation, station by station: from a model to a plan. What is left afterwards is BuiltModel.
+// Session creation, station by station: from a model to a plan. What is left afterwards is
+// BuiltModel.
 
 #include <memory>
 #include <span>
@@ -24,11 +25,13 @@ struct BuiltModel {
   SessionReport report;
   ModelMetadata metadata;
   std::vector<SessionArg> inputs, outputs, overridable;
-  std::vector<int> input_index;    // per main graph input: >= 0 in inputs, < 0: -1 - index in overridable
+  std::vector<int>
+      input_index;  // per main graph input: >= 0 in inputs, < 0: -1 - index in overridable
 };
 
 // Exactly one of path and bytes is given.
-std::unique_ptr<BuiltModel> BuildModel(const Environment& environment, const SessionOptions& options,
-                                       const std::string* path, std::span<const std::byte> bytes);
+std::unique_ptr<BuiltModel> BuildModel(const Environment& environment,
+                                       const SessionOptions& options, const std::string* path,
+                                       std::span<const std::byte> bytes);
 
 }  // namespace switchyard

@@ -85,10 +85,14 @@ bool IsKnownConfigKey(std::string_view key) {
 
 bool ConfigFlag(std::string_view key, std::string_view value) {
   std::string lower(value);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  });
   if (lower == "1" || lower == "true" || lower == "on" || lower == "yes") return true;
-  if (lower.empty() || lower == "0" || lower == "false" || lower == "off" || lower == "no") return false;
-  Throw(ErrorCode::kInvalidArgument, "configuration entry '{}': expected 0 or 1, got '{}'", key, value);
+  if (lower.empty() || lower == "0" || lower == "false" || lower == "off" || lower == "no")
+    return false;
+  Throw(ErrorCode::kInvalidArgument, "configuration entry '{}': expected 0 or 1, got '{}'", key,
+        value);
 }
 
 }  // namespace switchyard

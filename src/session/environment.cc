@@ -7,13 +7,16 @@ void RegisterAll(ProviderCatalog& catalog);  // the generated manifest
 }  // namespace providers
 
 Environment::Environment(EnvironmentOptions options)
-    : logger_(options.log_severity, options.log_id, std::move(options.log_sink)), host_(MakeHostAllocator()) {
+    : logger_(options.log_severity, options.log_id, std::move(options.log_sink)),
+      host_(MakeHostAllocator()) {
   providers::RegisterAll(catalog_);
   if (options.shared_threads > 0) team_ = std::make_shared<ThreadTeam>(options.shared_threads);
 }
 
 Environment::~Environment() = default;
 
-void Environment::set_log_severity(Severity severity) { logger_ = logger_.Derive(severity, logger_.id()); }
+void Environment::set_log_severity(Severity severity) {
+  logger_ = logger_.Derive(severity, logger_.id());
+}
 
 }  // namespace switchyard

@@ -22,9 +22,10 @@ class GivenSink final : public OutputSink {
     space_ = space;
   }
   Tensor Place(DataType type, std::span<const std::int64_t> dims, int) override {
-    if (tensor_->type() != type || !std::equal(dims.begin(), dims.end(), tensor_->dims().begin(), tensor_->dims().end())) {
-      Throw(ErrorCode::kInvalidArgument, "output '{}' is {}{}, the buffer bound to it is {}", *name_, DataTypeName(type),
-            DimsToString(dims), tensor_->Describe());
+    if (tensor_->type() != type ||
+        !std::equal(dims.begin(), dims.end(), tensor_->dims().begin(), tensor_->dims().end())) {
+      Throw(ErrorCode::kInvalidArgument, "output '{}' is {}{}, the buffer bound to it is {}",
+            *name_, DataTypeName(type), DimsToString(dims), tensor_->Describe());
     }
     return *tensor_;
   }
@@ -55,7 +56,9 @@ class DeviceSink final : public OutputSink {
     allocator_ = std::move(allocator);
     space_ = space;
   }
-  Tensor Place(DataType type, std::span<const std::int64_t> dims, int) override { return Tensor(type, dims, allocator_); }
+  Tensor Place(DataType type, std::span<const std::int64_t> dims, int) override {
+    return Tensor(type, dims, allocator_);
+  }
   int wanted_space() const override { return space_; }
 
  private:
@@ -68,8 +71,13 @@ class DeviceSink final : public OutputSink {
 // One Run's room: pooled, so that a steady state touches no heap.
 struct RunSlot {
   RunSlot(const Plan& plan, const ExecutionProviders& providers, std::size_t outputs)
-      : state(plan, providers), inputs(plan.blocks[0].inputs.size(), nullptr), sinks(outputs, nullptr), given(outputs),
-        pooled(outputs), device(outputs), results(outputs) {}
+      : state(plan, providers),
+        inputs(plan.blocks[0].inputs.size(), nullptr),
+        sinks(outputs, nullptr),
+        given(outputs),
+        pooled(outputs),
+        device(outputs),
+        results(outputs) {}
   RunState state;
   std::vector<const OrtValue*> inputs;
   std::vector<OutputSink*> sinks;
@@ -79,14 +87,15 @@ struct RunSlot {
   std::vector<OrtValue> results;
 };
 
-SessionCore::SessionCore(std::shared_ptr<Environment> environment_in, const SessionOptions& options, const std::string* path,
-                         std::span<const std::byte> bytes)
+SessionCore::SessionCore(std::shared_ptr<Environment> environment_in, const SessionOptions& options,
+                         const std::string* path, std::span<const std::byte> bytes)
     : environment(std::move(environment_in)) {
   if (!environment) Throw(ErrorCode::kInvalidArgument, "InferenceSession: the environment is null");
   if (options.enable_profiling) profiler = std::make_unique<Profiler>(options.profile_file_prefix);
   const std::int64_t start = SteadyNow();
   model = BuildModel(*environment, options, path, bytes);
-  if (profiler) profiler->Add("model_loading_and_initialization", "Session", start, SteadyNow(), "{}");
+  if (profiler)
+    profiler->Add("model_loading_and_initialization", "Session", start, SteadyNow(), "{}");
   pool = std::make_shared<OutputPool>(environment->host_allocator());
   for (std::size_t i = 0; i < model->input_index.size(); ++i) {
     const int index = model->input_index[i];
@@ -96,7 +105,8 @@ SessionCore::SessionCore(std::shared_ptr<Environment> environment_in, const Sess
     main_input_required.push_back(index >= 0);
     input_by_name.emplace(arg.name, static_cast<int>(i));
   }
-  for (std::size_t i = 0; i < model->outputs.size(); ++i) output_by_name.emplace(model->outputs[i].name, static_cast<int>(i));
+  for (std::size_t i = 0; i < model->outputs.size(); ++i)
+    output_by_name.emplace(model->outputs[i].name, static_cast<int>(i));
 }
 
 SessionCore::~SessionCore() = default;
@@ -105,15 +115,18 @@ int SessionCore::InputIndex(std::string_view name) const {
   const auto it = input_by_name.find(std::string(name));
   if (it != input_by_name.end()) return it->second;
   std::string known;
-  for (const SessionArg* arg : main_input_args) known += (known.empty() ? "'" : ", '") + arg->name + "'";
-  Throw(ErrorCode::kInvalidArgument, "the model has no input '{}'; it has {}", name, known.empty() ? "none" : known);
+  for (const SessionArg* arg : main_input_args)
+    known += (known.empty() ? "'" : ", '") + arg->name + "'";
+  Throw(ErrorCode::kInvalidArgument, "the model has no input '{}'; it has {}", name,
+        known.empty() ? "none" : known);
 }
 
 int SessionCore::OutputIndex(std::string_view name) const {
   const auto it = output_by_name.find(std::string(name));
   if (it != output_by_name.end()) return it->second;
   std::string known;
-  for (const SessionArg& arg : model->outputs) known += (known.empty() ? "'" : ", '") + arg.name + "'";
+  for (const SessionArg& arg : model->outputs)
+    known += (known.empty() ? "'" : ", '") + arg.name + "'";
   Throw(ErrorCode::kInvalidArgument, "the model has no output '{}'; it has {}", name, known);
 }
 
@@ -121,30 +134,37 @@ void SessionCore::CheckInput(std::size_t index, const OrtValue& value) const {
   const SessionArg& arg = *main_input_args[index];
   const ValueType& type = arg.type;
   if (type.kind == ValueType::Kind::kOptional) return;
-  if (!value.has_value()) Throw(ErrorCode::kInvalidArgument, "input '{}' has no value, expected {}", arg.name, type.ToString());
+  if (!value.has_value())
+    Throw(ErrorCode::kInvalidArgument, "input '{}' has no value, expected {}", arg.name,
+          type.ToString());
   if (type.is_tensor()) {
     if (!value.is_tensor()) {
-      Throw(ErrorCode::kInvalidArgument, "input '{}': expected {}, got {}", arg.name, type.ToString(), value.type().ToString());
+      Throw(ErrorCode::kInvalidArgument, "input '{}': expected {}, got {}", arg.name,
+            type.ToString(), value.type().ToString());
     }
     const Tensor& tensor = value.tensor();
     if (type.elem != DataType::kUndefined && tensor.type() != type.elem) {
-      Throw(ErrorCode::kInvalidArgument, "input '{}': unexpected data type, expected {}, got tensor({})", arg.name,
+      Throw(ErrorCode::kInvalidArgument,
+            "input '{}': unexpected data type, expected {}, got tensor({})", arg.name,
             type.ToString(), DataTypeName(tensor.type()));
     }
-    if (!tensor.is_dense()) Throw(ErrorCode::kInvalidArgument, "input '{}': the tensor must be dense", arg.name);
+    if (!tensor.is_dense())
+      Throw(ErrorCode::kInvalidArgument, "input '{}': the tensor must be dense", arg.name);
     if (model->spaces->OfDevice(tensor.device()) < 0) {
-      Throw(ErrorCode::kInvalidArgument, "input '{}' lies on {}, which no provider of this session reaches", arg.name,
+      Throw(ErrorCode::kInvalidArgument,
+            "input '{}' lies on {}, which no provider of this session reaches", arg.name,
             tensor.device().ToString());
     }
     const Shape& shape = type.shape;
     if (!shape.ranked() || (shape.rank() == 0 && tensor.size() == 1)) return;
     if (shape.rank() != tensor.rank()) {
-      Throw(ErrorCode::kInvalidArgument, "input '{}': invalid rank, expected {} ({}), got {} ({})", arg.name, shape.rank(),
-            shape.ToString(), tensor.rank(), DimsToString(tensor.dims()));
+      Throw(ErrorCode::kInvalidArgument, "input '{}': invalid rank, expected {} ({}), got {} ({})",
+            arg.name, shape.rank(), shape.ToString(), tensor.rank(), DimsToString(tensor.dims()));
     }
     for (std::size_t i = 0; i < shape.rank(); ++i) {
       if (shape[i].is_value() && shape[i].value() != tensor.dim(i)) {
-        Throw(ErrorCode::kInvalidArgument, "input '{}': invalid dimensions, expected {}, got {} (index {})", arg.name,
+        Throw(ErrorCode::kInvalidArgument,
+              "input '{}': invalid dimensions, expected {}, got {} (index {})", arg.name,
               shape.ToString(), DimsToString(tensor.dims()), i);
       }
     }
@@ -153,7 +173,8 @@ void SessionCore::CheckInput(std::size_t index, const OrtValue& value) const {
   const bool fits = (type.kind == ValueType::Kind::kSequence && value.is_sequence()) ||
                     (type.kind == ValueType::Kind::kMap && value.is_map()) || !type.known();
   if (!fits) {
-    Throw(ErrorCode::kInvalidArgument, "input '{}': expected {}, got {}", arg.name, type.ToString(), value.type().ToString());
+    Throw(ErrorCode::kInvalidArgument, "input '{}': expected {}, got {}", arg.name, type.ToString(),
+          value.type().ToString());
   }
 }
 
@@ -181,10 +202,12 @@ void SessionCore::Execute(RunSlot& slot, const RunOptions& options) {
   for (std::size_t i = 0; i < slot.inputs.size(); ++i) {
     if (slot.inputs[i] != nullptr) {
       CheckInput(i, *slot.inputs[i]);
-    } else if (main_input_required[i] && main_input_args[i]->type.kind != ValueType::Kind::kOptional) {
+    } else if (main_input_required[i] &&
+               main_input_args[i]->type.kind != ValueType::Kind::kOptional) {
       std::string missing;
       for (std::size_t k = i; k < slot.inputs.size(); ++k) {
-        if (slot.inputs[k] == nullptr && main_input_required[k]) missing += " '" + main_input_args[k]->name + "'";
+        if (slot.inputs[k] == nullptr && main_input_required[k])
+          missing += " '" + main_input_args[k]->name + "'";
       }
       Throw(ErrorCode::kInvalidArgument, "missing input:{}", missing);
     }
@@ -194,16 +217,20 @@ void SessionCore::Execute(RunSlot& slot, const RunOptions& options) {
   StepObserver observer;
   if (profiler) {
     observer = [this](const Step& step, std::int64_t from, std::int64_t to) {
-      const std::string provider = step.provider < 0 ? "executor" : model->providers.name(static_cast<std::size_t>(step.provider));
+      const std::string provider =
+          step.provider < 0 ? "executor"
+                            : model->providers.name(static_cast<std::size_t>(step.provider));
       profiler->Add(step.node->Name() + "_kernel_time", "Node", from, to,
-                    fmt::format("{{\"op_name\":\"{}\",\"provider\":\"{}\",\"node_index\":\"{}\"}}", step.node->OpType(), provider, step.node->Index()));
+                    fmt::format("{{\"op_name\":\"{}\",\"provider\":\"{}\",\"node_index\":\"{}\"}}",
+                                step.node->OpType(), provider, step.node->Index()));
     };
   }
   std::exception_ptr error;
   try {
-    for (; started < model->providers.size(); ++started) model->providers[started].OnRunStart(options);
-    Executor executor({*model->plan, model->providers, *model->spaces, *model->team, counters}, slot.state, options,
-                      profiler ? &observer : nullptr);
+    for (; started < model->providers.size(); ++started)
+      model->providers[started].OnRunStart(options);
+    Executor executor({*model->plan, model->providers, *model->spaces, *model->team, counters},
+                      slot.state, options, profiler ? &observer : nullptr);
     executor.Run(slot.inputs, slot.sinks, slot.results);
   } catch (...) {
     error = std::current_exception();
@@ -238,10 +265,12 @@ void SessionCore::UsePool(RunSlot& slot, std::size_t output) {
   slot.sinks[output] = &slot.pooled[output];
 }
 
-void SessionCore::Run(const RunOptions& options, std::span<const std::string> input_names, std::span<const OrtValue> inputs,
-                      std::span<const std::string> output_names, std::vector<OrtValue>* results) {
+void SessionCore::Run(const RunOptions& options, std::span<const std::string> input_names,
+                      std::span<const OrtValue> inputs, std::span<const std::string> output_names,
+                      std::vector<OrtValue>* results) {
   if (input_names.size() != inputs.size()) {
-    Throw(ErrorCode::kInvalidArgument, "Run: {} input names for {} values", input_names.size(), inputs.size());
+    Throw(ErrorCode::kInvalidArgument, "Run: {} input names for {} values", input_names.size(),
+          inputs.size());
   }
   std::unique_ptr<RunSlot> slot = Acquire();
   const auto back = [this](RunSlot* s) { Release(std::unique_ptr<RunSlot>(s)); };
@@ -252,25 +281,29 @@ void SessionCore::Run(const RunOptions& options, std::span<const std::string> in
   if (output_names.empty()) {
     for (std::size_t i = 0; i < model->outputs.size(); ++i) UsePool(*held, i);
   }
-  for (const std::string& name : output_names) UsePool(*held, static_cast<std::size_t>(OutputIndex(name)));
+  for (const std::string& name : output_names)
+    UsePool(*held, static_cast<std::size_t>(OutputIndex(name)));
   Execute(*held, options);
   if (output_names.empty()) {
     for (OrtValue& value : held->results) results->push_back(std::move(value));
     return;
   }
-  for (const std::string& name : output_names) results->push_back(held->results[static_cast<std::size_t>(OutputIndex(name))]);
+  for (const std::string& name : output_names)
+    results->push_back(held->results[static_cast<std::size_t>(OutputIndex(name))]);
 }
 
 void SessionCore::RunBound(const RunOptions& options, BoundArguments& bound) {
   std::unique_ptr<RunSlot> slot = Acquire();
   const auto back = [this](RunSlot* s) { Release(std::unique_ptr<RunSlot>(s)); };
   const std::unique_ptr<RunSlot, decltype(back)> held(slot.release(), back);
-  for (const auto& input : bound.inputs) held->inputs[static_cast<std::size_t>(input.index)] = &input.value;
+  for (const auto& input : bound.inputs)
+    held->inputs[static_cast<std::size_t>(input.index)] = &input.value;
   for (const auto& output : bound.outputs) {
     const auto i = static_cast<std::size_t>(output.index);
     if (output.given.has_value()) {
       const Tensor& tensor = output.given.tensor();
-      held->given[i].Reset(&model->outputs[i].name, &tensor, model->spaces->OfDevice(tensor.device()));
+      held->given[i].Reset(&model->outputs[i].name, &tensor,
+                           model->spaces->OfDevice(tensor.device()));
       held->sinks[i] = &held->given[i];
     } else if (output.device.is_host()) {
       UsePool(*held, i);
@@ -291,30 +324,39 @@ struct InferenceSession::Impl : SessionCore {
   using SessionCore::SessionCore;
 };
 
-InferenceSession::InferenceSession(std::shared_ptr<Environment> environment, const std::string& path, const SessionOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(environment), options, &path, std::span<const std::byte>())) {}
+InferenceSession::InferenceSession(std::shared_ptr<Environment> environment,
+                                   const std::string& path, const SessionOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(environment), options, &path,
+                                   std::span<const std::byte>())) {}
 
-InferenceSession::InferenceSession(std::shared_ptr<Environment> environment, std::span<const std::byte> model,
-                                   const SessionOptions& options)
+InferenceSession::InferenceSession(std::shared_ptr<Environment> environment,
+                                   std::span<const std::byte> model, const SessionOptions& options)
     : impl_(std::make_unique<Impl>(std::move(environment), options, nullptr, model)) {}
 
 InferenceSession::~InferenceSession() = default;
 
 std::span<const SessionArg> InferenceSession::inputs() const { return impl_->model->inputs; }
 std::span<const SessionArg> InferenceSession::outputs() const { return impl_->model->outputs; }
-std::span<const SessionArg> InferenceSession::overridable_initializers() const { return impl_->model->overridable; }
+std::span<const SessionArg> InferenceSession::overridable_initializers() const {
+  return impl_->model->overridable;
+}
 const ModelMetadata& InferenceSession::metadata() const { return impl_->model->metadata; }
 
-std::vector<std::string> InferenceSession::providers() const { return impl_->model->report.providers; }
+std::vector<std::string> InferenceSession::providers() const {
+  return impl_->model->report.providers;
+}
 
 std::vector<ProviderOptions> InferenceSession::provider_options() const {
   std::vector<ProviderOptions> all;
-  for (std::size_t p = 0; p < impl_->model->providers.size(); ++p) all.push_back(impl_->model->providers[p].GetProviderOptions());
+  for (std::size_t p = 0; p < impl_->model->providers.size(); ++p)
+    all.push_back(impl_->model->providers[p].GetProviderOptions());
   return all;
 }
 
-std::vector<OrtValue> InferenceSession::Run(const RunOptions& options, std::span<const std::string> input_names,
-                                            std::span<const OrtValue> inputs, std::span<const std::string> output_names) {
+std::vector<OrtValue> InferenceSession::Run(const RunOptions& options,
+                                            std::span<const std::string> input_names,
+                                            std::span<const OrtValue> inputs,
+                                            std::span<const std::string> output_names) {
   std::vector<OrtValue> results;
   impl_->Run(options, input_names, inputs, output_names, &results);
   return results;
@@ -328,17 +370,28 @@ const SessionReport& InferenceSession::report() const { return impl_->model->rep
 
 SessionCounters InferenceSession::counters() const {
   const RunCounters& c = impl_->counters;
-  return {c.runs.load(),   c.plannings.load(),    c.bindings.load(),    c.copies.load(),
-          c.copied_bytes.load(), c.arena_bytes.load(), impl_->model->constants->bytes()};
+  return {c.runs.load(),
+          c.plannings.load(),
+          c.bindings.load(),
+          c.copies.load(),
+          c.copied_bytes.load(),
+          c.arena_bytes.load(),
+          impl_->model->constants->bytes()};
 }
 
-std::string InferenceSession::EndProfiling() { return impl_->profiler ? impl_->profiler->Finish() : std::string(); }
+std::string InferenceSession::EndProfiling() {
+  return impl_->profiler ? impl_->profiler->Finish() : std::string();
+}
 
-std::int64_t InferenceSession::profiling_start_time_ns() const { return impl_->profiler ? impl_->profiler->start_ns() : 0; }
+std::int64_t InferenceSession::profiling_start_time_ns() const {
+  return impl_->profiler ? impl_->profiler->start_ns() : 0;
+}
 
 AllocatorPtr InferenceSession::allocator(const OrtDevice& device) const {
   const int space = impl_->model->spaces->OfDevice(device);
-  if (space < 0) Throw(ErrorCode::kInvalidArgument, "no provider of this session has memory on {}", device.ToString());
+  if (space < 0)
+    Throw(ErrorCode::kInvalidArgument, "no provider of this session has memory on {}",
+          device.ToString());
   return impl_->model->spaces->allocator(space);
 }
 
@@ -356,11 +409,13 @@ struct IOBinding::Impl {
   BoundArguments bound;
 };
 
-IOBinding::IOBinding(InferenceSession& session) : impl_(std::make_unique<Impl>(Impl{session, {}})) {}
+IOBinding::IOBinding(InferenceSession& session)
+    : impl_(std::make_unique<Impl>(Impl{session, {}})) {}
 IOBinding::~IOBinding() = default;
 
 void InferenceSession::Run(const RunOptions& options, IOBinding& binding) {
-  if (&binding.impl_->session != this) Throw(ErrorCode::kInvalidArgument, "the binding belongs to another session");
+  if (&binding.impl_->session != this)
+    Throw(ErrorCode::kInvalidArgument, "the binding belongs to another session");
   impl_->RunBound(options, binding.impl_->bound);
 }
 
@@ -394,11 +449,14 @@ void IOBinding::BindOutput(std::string_view name, OrtValue value) {
   const int index = core.OutputIndex(name);
   const Tensor& tensor = value.tensor();
   if (core.model->spaces->OfDevice(tensor.device()) < 0) {
-    Throw(ErrorCode::kInvalidArgument, "output '{}' is bound to {}, which no provider of this session reaches", name, tensor.device().ToString());
+    Throw(ErrorCode::kInvalidArgument,
+          "output '{}' is bound to {}, which no provider of this session reaches", name,
+          tensor.device().ToString());
   }
   const ValueType& type = core.model->outputs[static_cast<std::size_t>(index)].type;
   if (type.is_tensor() && type.elem != DataType::kUndefined && type.elem != tensor.type()) {
-    Throw(ErrorCode::kInvalidArgument, "output '{}' is {}, the buffer bound to it is {}", name, type.ToString(), tensor.Describe());
+    Throw(ErrorCode::kInvalidArgument, "output '{}' is {}, the buffer bound to it is {}", name,
+          type.ToString(), tensor.Describe());
   }
   BoundArguments::Output& row = OutputRow(impl_->bound, index);
   row.given = std::move(value);
@@ -409,7 +467,9 @@ void IOBinding::BindOutput(std::string_view name, const OrtDevice& device) {
   SessionCore& core = *impl_->session.impl_;
   const int index = core.OutputIndex(name);
   if (core.model->spaces->OfDevice(device) < 0) {
-    Throw(ErrorCode::kInvalidArgument, "output '{}' is bound to {}, which no provider of this session reaches", name, device.ToString());
+    Throw(ErrorCode::kInvalidArgument,
+          "output '{}' is bound to {}, which no provider of this session reaches", name,
+          device.ToString());
   }
   BoundArguments::Output& row = OutputRow(impl_->bound, index);
   row.given = OrtValue();
@@ -435,7 +495,8 @@ const std::vector<OrtValue>& IOBinding::outputs() const { return impl_->bound.re
 std::vector<std::string> IOBinding::output_names() const {
   std::vector<std::string> names;
   for (const auto& output : impl_->bound.outputs) {
-    names.push_back(impl_->session.impl_->model->outputs[static_cast<std::size_t>(output.index)].name);
+    names.push_back(
+        impl_->session.impl_->model->outputs[static_cast<std::size_t>(output.index)].name);
   }
   return names;
 }

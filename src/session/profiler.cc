@@ -14,7 +14,9 @@
 namespace switchyard {
 
 std::int64_t SteadyNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 Profiler::Profiler(const std::string& prefix) : start_ns_(SteadyNow()) {
@@ -26,10 +28,12 @@ Profiler::Profiler(const std::string& prefix) : start_ns_(SteadyNow()) {
   file_ = fmt::format("{}_{}_{}.json", prefix, stamp, start_ns_ % 1000000);
 }
 
-void Profiler::Add(std::string name, const char* category, std::int64_t start_ns, std::int64_t end_ns, std::string arguments) {
+void Profiler::Add(std::string name, const char* category, std::int64_t start_ns,
+                   std::int64_t end_ns, std::string arguments) {
   const std::uint64_t thread = std::hash<std::thread::id>()(std::this_thread::get_id()) % 1000000;
   const std::lock_guard lock(mutex_);
-  if (!finished_) events_.push_back({std::move(name), category, start_ns, end_ns, thread, std::move(arguments)});
+  if (!finished_)
+    events_.push_back({std::move(name), category, start_ns, end_ns, thread, std::move(arguments)});
 }
 
 std::string Profiler::Finish() {
@@ -39,9 +43,14 @@ std::string Profiler::Finish() {
   finished_ = true;
   json events = json::array();
   for (const Event& event : events_) {
-    events.push_back({{"cat", event.category}, {"pid", static_cast<int>(getpid())}, {"tid", event.thread},
-                      {"dur", (event.end_ns - event.start_ns) / 1000}, {"ts", (event.start_ns - start_ns_) / 1000},
-                      {"ph", "X"}, {"name", event.name}, {"args", json::parse(event.arguments, nullptr, false)}});
+    events.push_back({{"cat", event.category},
+                      {"pid", static_cast<int>(getpid())},
+                      {"tid", event.thread},
+                      {"dur", (event.end_ns - event.start_ns) / 1000},
+                      {"ts", (event.start_ns - start_ns_) / 1000},
+                      {"ph", "X"},
+                      {"name", event.name},
+                      {"args", json::parse(event.arguments, nullptr, false)}});
   }
   std::ofstream file(file_);
   file << events.dump(0, ' ', false, json::error_handler_t::replace) << "\n";

@@ -13,7 +13,8 @@ class Profiler {
   explicit Profiler(const std::string& prefix);
   std::int64_t start_ns() const { return start_ns_; }
   // category: "Session" or "Node".
-  void Add(std::string name, const char* category, std::int64_t start_ns, std::int64_t end_ns, std::string arguments);
+  void Add(std::string name, const char* category, std::int64_t start_ns, std::int64_t end_ns,
+           std::string arguments);
   // Writes the file on the first call; answers its name.
   std::string Finish();
 

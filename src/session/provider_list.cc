@@ -27,11 +27,13 @@ ExecutionProviders MakeProviders(const SessionOptions& options, const Environmen
     }
     const auto factory = catalog.Find(request.name);
     if (!factory) {
-      Throw(ErrorCode::kInvalidArgument, "execution provider '{}' is unknown; known here: {}", request.name, KnownNames(catalog));
+      Throw(ErrorCode::kInvalidArgument, "execution provider '{}' is unknown; known here: {}",
+            request.name, KnownNames(catalog));
     }
     if (factory->unavailable) {
       if (const auto reason = factory->unavailable()) {
-        Throw(ErrorCode::kFail, "execution provider '{}' is not available: {}", factory->name, *reason);
+        Throw(ErrorCode::kFail, "execution provider '{}' is not available: {}", factory->name,
+              *reason);
       }
     }
     providers.Add(factory->create(request.options, provider_environment));

@@ -16,8 +16,8 @@ struct SessionReport {
     int since_version = 0;
     std::string provider;  // "executor" for If, Loop, Scan
     std::string cause, variant;
-    bool followed = false;              // computed while shapes are bound, never run
-    std::vector<std::string> inside;    // nodes of a compiled group
+    bool followed = false;            // computed while shapes are bound, never run
+    std::vector<std::string> inside;  // nodes of a compiled group
     std::vector<std::pair<std::string, std::string>> refusals;
   };
   struct CopyRow {

@@ -22,7 +22,7 @@ struct BoundArguments {
   };
   struct Output {
     int index;
-    OrtValue given;    // without a value: allocated on `device` by each Run
+    OrtValue given;  // without a value: allocated on `device` by each Run
     OrtDevice device;
   };
   std::vector<Input> inputs;
@@ -31,12 +31,13 @@ struct BoundArguments {
 };
 
 struct SessionCore {
-  SessionCore(std::shared_ptr<Environment> environment, const SessionOptions& options, const std::string* path,
-              std::span<const std::byte> bytes);
+  SessionCore(std::shared_ptr<Environment> environment, const SessionOptions& options,
+              const std::string* path, std::span<const std::byte> bytes);
   ~SessionCore();
 
-  void Run(const RunOptions& options, std::span<const std::string> input_names, std::span<const OrtValue> inputs,
-           std::span<const std::string> output_names, std::vector<OrtValue>* results);
+  void Run(const RunOptions& options, std::span<const std::string> input_names,
+           std::span<const OrtValue> inputs, std::span<const std::string> output_names,
+           std::vector<OrtValue>* results);
   void RunBound(const RunOptions& options, BoundArguments& bound);
   // Index among the main graph's inputs. Throws InvalidArgument listing the names.
   int InputIndex(std::string_view name) const;

@@ -5,7 +5,8 @@
 namespace switchyard {
 
 void SessionOptions::AppendExecutionProvider(std::shared_ptr<IExecutionProvider> provider) {
-  if (!provider) Throw(ErrorCode::kInvalidArgument, "AppendExecutionProvider: the provider is null");
+  if (!provider)
+    Throw(ErrorCode::kInvalidArgument, "AppendExecutionProvider: the provider is null");
   providers_.push_back({std::move(provider), "", {}});
 }
 
@@ -20,8 +21,10 @@ void SessionOptions::AddCustomOpDomain(std::shared_ptr<const CustomOpDomain> dom
 
 void SessionOptions::AddConfigEntry(std::string key, std::string value) {
   if (key.empty() || key.size() > 1024 || value.size() > 8192) {
-    Throw(ErrorCode::kInvalidArgument, "configuration entry: keys have 1 to 1024 characters and values up to 8192, got {} and {}",
-          key.size(), value.size());
+    Throw(
+        ErrorCode::kInvalidArgument,
+        "configuration entry: keys have 1 to 1024 characters and values up to 8192, got {} and {}",
+        key.size(), value.size());
   }
   config[std::move(key)] = std::move(value);
 }

@@ -51,9 +51,7 @@ using Impl = SymbolTable::Impl;
 constexpr std::size_t kMaxTerms = 64;
 constexpr std::size_t kMaxText = 400;
 
-Impl* TableOf(const Dim& a, const Dim& b) {
-  return a.expr() ? a.expr()->table : b.expr()->table;
-}
+Impl* TableOf(const Dim& a, const Dim& b) { return a.expr() ? a.expr()->table : b.expr()->table; }
 
 Terms TermsOf(const Dim& d) {
   if (d.expr()) return d.expr()->terms;
@@ -303,7 +301,8 @@ Dim SymbolTable::Parse(std::string_view text) {
   const auto known = impl_->expressions.find(std::string(text));
   if (known != impl_->expressions.end()) return Dim(known->second.get());
   const auto is_number = [](std::string_view s) {
-    return !s.empty() && s.size() < 19 && s.find_first_not_of("0123456789") == std::string_view::npos;
+    return !s.empty() && s.size() < 19 &&
+           s.find_first_not_of("0123456789") == std::string_view::npos;
   };
   const std::string_view digits = text.front() == '-' ? text.substr(1) : text;
   if (is_number(digits)) return Dim(std::stoll(std::string(text)));
@@ -321,7 +320,8 @@ Dim SymbolTable::Parse(std::string_view text) {
       std::size_t stop = std::min(text.find('*', at), end);
       const std::string_view factor = text.substr(at, stop - at);
       if (factor.empty()) return Symbol(text);
-      product = product * (is_number(factor) ? Dim(std::stoll(std::string(factor))) : Symbol(factor));
+      product =
+          product * (is_number(factor) ? Dim(std::stoll(std::string(factor))) : Symbol(factor));
       at = stop + 1;
       if (stop == end) break;
     }

@@ -181,8 +181,8 @@ TEST_P(PassCase, GivesTheExpectedGraph) {
   PassPipeline pipeline;
   for (const PassRegistry* registry : {&basic, &extended}) {
     for (const auto& pass : registry->passes()) {
-      const bool named = std::find(test.passes.begin(), test.passes.end(), pass->name()) !=
-                         test.passes.end();
+      const bool named =
+          std::find(test.passes.begin(), test.passes.end(), pass->name()) != test.passes.end();
       if (named || (test.passes.empty() && registry == &basic)) pipeline.Add(*pass);
     }
   }

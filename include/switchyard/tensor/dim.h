@@ -18,7 +18,7 @@ class DimExpr;  // owned by its SymbolTable
 
 class SWITCHYARD_API Dim {
  public:
-  Dim() : expr_(UnknownMark()) {}                           // unknown
+  Dim() : expr_(UnknownMark()) {}  // unknown
   template <std::integral T>
   Dim(T value) : value_(static_cast<std::int64_t>(value)) {}  // NOLINT: implicit by intent
   explicit Dim(const DimExpr* expr) : expr_(expr) {}
@@ -26,7 +26,7 @@ class SWITCHYARD_API Dim {
   bool is_value() const { return expr_ == nullptr; }
   bool is_unknown() const { return expr_ == UnknownMark(); }
   bool is_symbolic() const { return !is_value() && !is_unknown(); }
-  std::int64_t value() const { return value_; }             // only if is_value()
+  std::int64_t value() const { return value_; }  // only if is_value()
   std::int64_t value_or(std::int64_t other) const { return is_value() ? value_ : other; }
   const DimExpr* expr() const { return is_symbolic() ? expr_ : nullptr; }
 

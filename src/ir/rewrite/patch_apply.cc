@@ -204,8 +204,8 @@ std::string Patch::Impl::CheckReplacements(const Graph& target) const {
   for (const auto& [input, shape] : refinements) {
     if (!input->is_input()) return "'" + input->Name() + "' is no graph input";
     if (!MergeShapes(input->type().shape, shape)) {
-      return "'" + input->Name() + "': shape " + input->type().shape.ToString() +
-             " would become " + shape.ToString();
+      return "'" + input->Name() + "': shape " + input->type().shape.ToString() + " would become " +
+             shape.ToString();
     }
   }
   for (const Replacement& replacement : replacements) {

@@ -74,8 +74,8 @@ TEST(Patch, AnOutputThatIsAnInputGetsAnIdentityOnce) {
 }
 
 TEST(Patch, TwoOutputsOfOneValueKeepBothNames) {
-  auto graph = Parse(
-      "graph g (float[2] x) => (float[2] y, float[2] z) { y = Neg(x) z = Identity(y) }");
+  auto graph =
+      Parse("graph g (float[2] x) => (float[2] y, float[2] z) { y = Neg(x) z = Identity(y) }");
   Patch patch(*graph);
   patch.ReplaceUses(graph->FindValue("z"), graph->FindValue("y"));
   EXPECT_NE(std::move(patch).Apply(*graph, Registry()), "");
@@ -112,8 +112,7 @@ TEST(Patch, RefusesCycles) {
   Patch patch(*graph);
   patch.SetInput(Producer(*graph, "a"), 0, graph->FindValue("b"));
   EXPECT_NE(std::move(patch).Apply(*graph, Registry()).find("cycle"), std::string::npos);
-  ExpectText(*graph,
-             "graph g (float[2] x) => (float[2] y) { a = Neg(x) b = Relu(a) y = Abs(b) }");
+  ExpectText(*graph, "graph g (float[2] x) => (float[2] y) { a = Neg(x) b = Relu(a) y = Abs(b) }");
 }
 
 TEST(Patch, BodiesFollow) {
@@ -155,8 +154,7 @@ class DropIdentity : public Pass {
   std::string_view name() const override { return "drop_identity"; }
   PassStage stage() const override { return PassStage::kBasic; }
   std::vector<std::string_view> roots() const override { return {"Identity"}; }
-  std::optional<Patch> Propose(const Graph& graph, const Node& node,
-                               PassContext&) const override {
+  std::optional<Patch> Propose(const Graph& graph, const Node& node, PassContext&) const override {
     Patch patch(graph);
     patch.ReplaceUses(node.outputs()[0], node.inputs()[0]);
     return patch;

@@ -14,20 +14,34 @@ struct Range {
 
 Range RangeOf(DataType type) {
   switch (type) {
-    case DataType::kBool: return {1, false, false, 0};
-    case DataType::kUint8: return {8, false, false, 0};
-    case DataType::kUint16: return {16, false, false, 0};
-    case DataType::kUint32: return {32, false, false, 0};
-    case DataType::kUint64: return {64, false, false, 0};
-    case DataType::kInt8: return {7, true, false, 0};
-    case DataType::kInt16: return {15, true, false, 0};
-    case DataType::kInt32: return {31, true, false, 0};
-    case DataType::kInt64: return {63, true, false, 0};
-    case DataType::kFloat16: return {11, true, true, 5};
-    case DataType::kBFloat16: return {8, true, true, 8};
-    case DataType::kFloat: return {24, true, true, 8};
-    case DataType::kDouble: return {53, true, true, 11};
-    default: return {};
+    case DataType::kBool:
+      return {1, false, false, 0};
+    case DataType::kUint8:
+      return {8, false, false, 0};
+    case DataType::kUint16:
+      return {16, false, false, 0};
+    case DataType::kUint32:
+      return {32, false, false, 0};
+    case DataType::kUint64:
+      return {64, false, false, 0};
+    case DataType::kInt8:
+      return {7, true, false, 0};
+    case DataType::kInt16:
+      return {15, true, false, 0};
+    case DataType::kInt32:
+      return {31, true, false, 0};
+    case DataType::kInt64:
+      return {63, true, false, 0};
+    case DataType::kFloat16:
+      return {11, true, true, 5};
+    case DataType::kBFloat16:
+      return {8, true, true, 8};
+    case DataType::kFloat:
+      return {24, true, true, 8};
+    case DataType::kDouble:
+      return {53, true, true, 11};
+    default:
+      return {};
   }
 }
 

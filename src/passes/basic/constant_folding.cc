@@ -62,9 +62,8 @@ std::optional<std::vector<Tensor>> Evaluate(const Graph& graph, const Node& node
 std::optional<Patch> FoldConstantNode(const Graph& graph, const Node& node) {
   if (!IsRead(graph, node.outputs()[0])) return std::nullopt;
   Patch patch(graph);
-  patch.ReplaceUses(node.outputs()[0],
-                    patch.AddConstant(ConstantOfAttributes(node.attributes()),
-                                      node.outputs()[0]->Name()));
+  patch.ReplaceUses(node.outputs()[0], patch.AddConstant(ConstantOfAttributes(node.attributes()),
+                                                         node.outputs()[0]->Name()));
   return patch;
 }
 

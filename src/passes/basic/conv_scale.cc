@@ -1,5 +1,5 @@
-// Conv or ConvTranspose followed by a constant per output channel: BatchNormalization, Mul, Div, Add,
-// Sub move into weights and bias.
+// Conv or ConvTranspose followed by a constant per output channel: BatchNormalization, Mul, Div,
+// Add, Sub move into weights and bias.
 #include <cmath>
 
 #include "passes/rewrite.h"
@@ -107,8 +107,7 @@ std::optional<Patch> Propose(const Graph& graph, const Node& node, PassContext&)
     const auto dims = conv->inputs()[1]->constant()->dims();
     const auto groups = conv->attributes().Int("group", 1);
     if (dims.size() < 3 || groups < 1 || dims[0] % groups != 0) continue;
-    const auto channels =
-        static_cast<std::size_t>(transposed ? dims[1] * groups : dims[0]);
+    const auto channels = static_cast<std::size_t>(transposed ? dims[1] * groups : dims[0]);
     if (bias && bias->size() != channels) continue;
     const auto affine = batch_norm ? OfBatchNorm(node, channels)
                                    : OfArithmetic(node, result, dims.size(), channels);
@@ -116,16 +115,16 @@ std::optional<Patch> Propose(const Graph& graph, const Node& node, PassContext&)
     std::vector<double> shift = affine->shift;
     for (std::size_t c = 0; bias && c < channels; ++c) shift[c] += (*bias)[c] * affine->scale[c];
     Patch patch(graph);
-    const auto scaled = ScaleWeights(*weights, dims, transposed, static_cast<std::size_t>(groups),
-                                     *affine);
+    const auto scaled =
+        ScaleWeights(*weights, dims, transposed, static_cast<std::size_t>(groups), *affine);
     const auto count = static_cast<std::int64_t>(channels);
     const std::vector<Patch::Ref> inputs{
         Patch::Ref(conv->inputs()[0]),
         patch.AddConstant(MakeReals(type, dims, scaled), conv->inputs()[1]->Name()),
         patch.AddConstant(MakeReals(type, std::span(&count, 1), shift), conv->Name() + "_bias")};
     patch.ReplaceUses(node.outputs()[0],
-                      patch.AddNode(conv->OpType(), "", inputs, conv->attributes(), 1,
-                                    conv->Name(), conv->SinceVersion())[0]);
+                      patch.AddNode(conv->OpType(), "", inputs, conv->attributes(), 1, conv->Name(),
+                                    conv->SinceVersion())[0]);
     return patch;
   }
   return std::nullopt;

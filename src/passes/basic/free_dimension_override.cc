@@ -6,8 +6,8 @@
 namespace switchyard::passes::basic::free_dimension_override {
 namespace {
 
-std::optional<std::int64_t> Find(
-    const std::vector<std::pair<std::string, std::int64_t>>& overrides, const std::string& name) {
+std::optional<std::int64_t> Find(const std::vector<std::pair<std::string, std::int64_t>>& overrides,
+                                 const std::string& name) {
   const auto at = std::find_if(overrides.begin(), overrides.end(),
                                [&](const auto& item) { return item.first == name; });
   return at != overrides.end() ? std::make_optional(at->second) : std::nullopt;

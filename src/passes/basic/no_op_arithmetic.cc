@@ -1,5 +1,5 @@
-// x*1, x/1, x-0, x+(-0) and the like, where every bit stays: -0 + 0 is +0, so that adding a positive
-// zero is not among them.
+// x*1, x/1, x-0, x+(-0) and the like, where every bit stays: -0 + 0 is +0, so that adding a
+// positive zero is not among them.
 #include <bit>
 #include <cstring>
 
@@ -18,19 +18,32 @@ bool AllAre(const Tensor& tensor, double wanted) {
     return true;
   };
   switch (tensor.type()) {
-    case DataType::kFloat: return check(static_cast<float>(wanted));
-    case DataType::kDouble: return check(wanted);
-    case DataType::kFloat16: return check(Float16(static_cast<float>(wanted)));
-    case DataType::kBFloat16: return check(BFloat16(static_cast<float>(wanted)));
-    case DataType::kInt64: return check(static_cast<std::int64_t>(wanted));
-    case DataType::kInt32: return check(static_cast<std::int32_t>(wanted));
-    case DataType::kInt16: return check(static_cast<std::int16_t>(wanted));
-    case DataType::kInt8: return check(static_cast<std::int8_t>(wanted));
-    case DataType::kUint64: return check(static_cast<std::uint64_t>(wanted));
-    case DataType::kUint32: return check(static_cast<std::uint32_t>(wanted));
-    case DataType::kUint16: return check(static_cast<std::uint16_t>(wanted));
-    case DataType::kUint8: return check(static_cast<std::uint8_t>(wanted));
-    default: return false;
+    case DataType::kFloat:
+      return check(static_cast<float>(wanted));
+    case DataType::kDouble:
+      return check(wanted);
+    case DataType::kFloat16:
+      return check(Float16(static_cast<float>(wanted)));
+    case DataType::kBFloat16:
+      return check(BFloat16(static_cast<float>(wanted)));
+    case DataType::kInt64:
+      return check(static_cast<std::int64_t>(wanted));
+    case DataType::kInt32:
+      return check(static_cast<std::int32_t>(wanted));
+    case DataType::kInt16:
+      return check(static_cast<std::int16_t>(wanted));
+    case DataType::kInt8:
+      return check(static_cast<std::int8_t>(wanted));
+    case DataType::kUint64:
+      return check(static_cast<std::uint64_t>(wanted));
+    case DataType::kUint32:
+      return check(static_cast<std::uint32_t>(wanted));
+    case DataType::kUint16:
+      return check(static_cast<std::uint16_t>(wanted));
+    case DataType::kUint8:
+      return check(static_cast<std::uint8_t>(wanted));
+    default:
+      return false;
   }
 }
 

@@ -13,13 +13,18 @@ ConstantPtr MakeInts(DataType type, std::span<const std::int64_t> dims,
   Tensor tensor(type, dims, MakeHostAllocator());
   for (std::size_t i = 0; i < values.size(); ++i) {
     switch (type) {
-      case DataType::kInt64: tensor.data_mutable<std::int64_t>()[i] = values[i]; break;
+      case DataType::kInt64:
+        tensor.data_mutable<std::int64_t>()[i] = values[i];
+        break;
       case DataType::kInt32:
         if (values[i] != static_cast<std::int32_t>(values[i])) return nullptr;
         tensor.data_mutable<std::int32_t>()[i] = static_cast<std::int32_t>(values[i]);
         break;
-      case DataType::kBool: tensor.data_mutable<bool>()[i] = values[i] != 0; break;
-      default: return nullptr;
+      case DataType::kBool:
+        tensor.data_mutable<bool>()[i] = values[i] != 0;
+        break;
+      default:
+        return nullptr;
     }
   }
   return std::make_shared<const Constant>(std::move(tensor));
@@ -87,9 +92,9 @@ std::optional<Patch> ProposeReshape(const Graph& graph, const Node& node, PassCo
   if (!text) return std::nullopt;
   const std::int64_t rank = static_cast<std::int64_t>(text->size());
   Patch patch(graph);
-  patch.SetInput(node, 1,
-                 patch.AddConstant(MakeConstant(std::span(&rank, 1), std::span(*text)),
-                                   shape->Name()));
+  patch.SetInput(
+      node, 1,
+      patch.AddConstant(MakeConstant(std::span(&rank, 1), std::span(*text)), shape->Name()));
   return patch;
 }
 

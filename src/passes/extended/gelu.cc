@@ -59,8 +59,7 @@ bool IsTanhArgument(const Graph& graph, const NodeArg* value, const NodeArg* x) 
   if (sum == nullptr) return false;
   for (std::size_t side = 0; side < 2; ++side) {
     if (sum->inputs()[side] != x) continue;
-    const NodeArg* cube =
-        BesideReal(ProducerOf(graph, sum->inputs()[1 - side], "Mul"), 0.044715);
+    const NodeArg* cube = BesideReal(ProducerOf(graph, sum->inputs()[1 - side], "Mul"), 0.044715);
     if (cube != nullptr && IsCubeOf(graph, cube, x)) return true;
   }
   return false;

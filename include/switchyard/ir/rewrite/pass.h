@@ -90,7 +90,7 @@ class SWITCHYARD_API PassPipeline {
   void Add(std::unique_ptr<Pass> pass);
   std::size_t size() const { return order_.size(); }
   std::span<const Pass* const> passes() const { return order_; }  // in the order they run
-  std::vector<std::string_view> names() const;  // in the order they run
+  std::vector<std::string_view> names() const;                    // in the order they run
   // patches_left counts down from limits.stop_after across pipelines; may be nullptr.
   std::vector<PassResult> Run(Graph& graph, PassContext& context, const Limits& limits,
                               std::int64_t* patches_left) const;
