@@ -78,9 +78,10 @@ class Split final : public OpKernel {
     const auto sizes = info.attributes().Ints("split");
     sizes_.assign(sizes.begin(), sizes.end());
     const std::int64_t wanted = info.attributes().Int("num_outputs", 0);
-    if (wanted != 0) count_ = static_cast<std::size_t>(wanted);
-    if (wanted < 0 || count_ < info.num_outputs())
-      info.Fail("num_outputs is " + std::to_string(wanted));
+    if (wanted != 0 && wanted != static_cast<std::int64_t>(count_)) {
+      info.Fail("num_outputs is " + std::to_string(wanted) + " with " + std::to_string(count_) +
+                " outputs");
+    }
     ragged_ = info.node().SinceVersion() >= 18;
   }
 

@@ -2,7 +2,7 @@
 // 16-bit floats are widened, double is unfolded into a matrix product.
 
 #include "providers/cpu/math/conv.h"
-#include "providers/cpu/kernels/common/window.h"
+#include "providers/cpu/kernels/common/conv_geometry.h"
 #include "providers/cpu/math/gemm.h"
 #include "providers/cpu/math/vec_cast.h"
 
@@ -13,71 +13,6 @@ using math::ConvShape;
 using math::ElemType;
 
 std::size_t RoundUp(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-// Attributes, and the shape that they give with input and weight.
-class Geometry {
- public:
-  explicit Geometry(const OpKernelInfo& info)
-      : window_(info), groups_(info.attributes().Int("group", 1)) {
-    if (groups_ < 1) info.Fail("group is " + std::to_string(groups_));
-  }
-
-  // What the weight alone tells.
-  template <typename Context>
-  ConvShape FromWeight(const Context& context, std::span<const std::int64_t> w) const {
-    if (w.size() < 3) context.Fail("the weight has dims " + DimsToString(w));
-    if (w.size() > 5) context.Fail("more than three spatial dimensions");
-    ConvShape s;
-    s.groups = groups_;
-    s.out_channels = w[0];
-    s.in_channels = w[1] * groups_;
-    const std::size_t spatial = w.size() - 2;
-    for (std::size_t i = 0; i < spatial; ++i) {
-      const std::size_t at = 3 - spatial + i;
-      s.kernel[at] = w[i + 2];
-      if (i < window_.kernel.size() && window_.kernel[i] != w[i + 2]) {
-        context.Fail("kernel_shape " + DimsToString(window_.kernel) + " with a weight of dims " +
-                     DimsToString(w));
-      }
-      if (i < window_.strides.size()) s.stride[at] = window_.strides[i];
-      if (i < window_.dilations.size()) s.dilation[at] = window_.dilations[i];
-    }
-    if (s.out_channels % groups_ != 0) {
-      context.Fail(std::to_string(s.out_channels) + " output channels in " +
-                   std::to_string(groups_) + " groups");
-    }
-    return s;
-  }
-
-  template <typename Context>
-  ConvShape Full(const Context& context, std::span<const std::int64_t> x,
-                 std::span<const std::int64_t> w, Dims* out) const {
-    ConvShape s = FromWeight(context, w);
-    if (x.size() != w.size()) {
-      context.Fail("the input has dims " + DimsToString(x) + ", the weight " + DimsToString(w));
-    }
-    if (x[1] != s.in_channels) {
-      context.Fail("weight has " + std::to_string(w[1]) + " input channels, input has " +
-                   std::to_string(x[1]) + ", group " + std::to_string(groups_));
-    }
-    s.batch = x[0];
-    *out = {x[0], w[0]};
-    const std::size_t spatial = x.size() - 2;
-    for (std::size_t i = 0; i < spatial; ++i) {
-      const WindowAxis axis = MakeWindowAxis(context, window_, i, spatial, x[i + 2], w[i + 2]);
-      const std::size_t at = 3 - spatial + i;
-      s.in[at] = axis.in;
-      s.out[at] = axis.out;
-      s.pad[at] = axis.pad_begin;
-      out->push_back(axis.out);
-    }
-    return s;
-  }
-
- private:
-  WindowAttributes window_;
-  std::int64_t groups_;
-};
 
 template <typename T>
 class FloatConv final : public OpKernel {
@@ -196,7 +131,7 @@ class FloatConv final : public OpKernel {
     });
   }
 
-  Geometry geometry_;
+  ConvGeometry geometry_;
   math::IsaLevel level_;
   const math::ConvOps& ops_;
   math::CastKernel widen_, narrow_;
@@ -243,7 +178,7 @@ class DoubleConv final : public OpKernel {
     const std::int64_t k = state.plan.shape.k;
     for (std::int64_t i = 0; i < s.batch * s.groups; ++i) {
       const std::int64_t g = i % s.groups;
-      Unfold(context, s, context.Input(0).data<double>() + i * channels * in, columns);
+      UnfoldImage(context, s, context.Input(0).data<double>() + i * channels * in, columns);
       math::EpilogueT<double> epilogue;
       if (bias != nullptr) epilogue.bias_row = bias->data<double>() + g * m;
       math::GemmArgsT<double> args;
@@ -263,38 +198,7 @@ class DoubleConv final : public OpKernel {
   }
 
  private:
-  static void Unfold(OpKernelContext& context, const ConvShape& s, const double* image,
-                     double* columns) {
-    const std::int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
-    const std::int64_t pixels = s.out[0] * s.out[1] * s.out[2];
-    const std::int64_t in = s.in[0] * s.in[1] * s.in[2];
-    const std::int64_t rows = s.in_channels / s.groups * taps;
-    ParallelItems(context, rows, 2.0 * static_cast<double>(pixels),
-                  [&](std::int64_t begin, std::int64_t end) {
-                    for (std::int64_t r = begin; r < end; ++r) {
-                      const double* plane = image + r / taps * in;
-                      const std::int64_t t = r % taps;
-                      const std::int64_t tap[3] = {t / (s.kernel[1] * s.kernel[2]),
-                                                   t / s.kernel[2] % s.kernel[1], t % s.kernel[2]};
-                      double* out = columns + r * pixels;
-                      for (std::int64_t p = 0; p < pixels; ++p) {
-                        const std::int64_t o[3] = {p / (s.out[1] * s.out[2]),
-                                                   p / s.out[2] % s.out[1], p % s.out[2]};
-                        std::int64_t at = 0;
-                        bool inside = true;
-                        for (int d = 0; d < 3; ++d) {
-                          const std::int64_t i =
-                              o[d] * s.stride[d] - s.pad[d] + tap[d] * s.dilation[d];
-                          inside = inside && i >= 0 && i < s.in[d];
-                          at = at * s.in[d] + i;
-                        }
-                        out[p] = inside ? plane[at] : 0.0;
-                      }
-                    }
-                  });
-  }
-
-  Geometry geometry_;
+  ConvGeometry geometry_;
   const math::GemmOpsF64& ops_;
 };
 

@@ -39,6 +39,10 @@ class ConvTranspose final : public OpKernel {
     if constexpr (kConverts) {
       widen_ = math::GetCast(static_cast<ElemType>(DataTypeOf<T>), ElemType::kFloat, IsaOf(info));
     }
+    if (const Tensor* w = info.constant(1);
+        w != nullptr && w->size() != 0 && w->rank() >= 3 && w->dim(0) % groups_ == 0) {
+      packed_ = info.RequestPacked(1, FormOf(*w, static_cast<int>(IsaOf(info))));
+    }
   }
 
   std::size_t state_bytes() const override { return sizeof(State); }
@@ -68,8 +72,8 @@ class ConvTranspose final : public OpKernel {
     }
     StoreDims(context, out, &state.out);
     const std::int64_t m = state.out_channels * Taps(state), n = InPixels(state);
-    state.plan = ops_.plan(
-        {m, n, state.in_channels, 1, math::MatrixForm::kTransposed, math::MatrixForm::kRowMajor});
+    const auto form = packed_ >= 0 ? math::MatrixForm::kPacked : math::MatrixForm::kTransposed;
+    state.plan = ops_.plan({m, n, state.in_channels, 1, form, math::MatrixForm::kRowMajor});
     std::size_t bytes =
         RoundUp(state.plan.scratch_bytes) * static_cast<std::size_t>(context.team_size());
     const auto reserve = [&](std::size_t* at, std::int64_t elements) {
@@ -78,7 +82,7 @@ class ConvTranspose final : public OpKernel {
     };
     reserve(&state.taps_at, m * n);
     reserve(&state.x_at, kConverts ? Product(x) : 0);
-    reserve(&state.w_at, kConverts ? Product(w) : 0);
+    reserve(&state.w_at, kConverts && packed_ < 0 ? Product(w) : 0);
     context.SetScratch(bytes);
   }
 
@@ -88,7 +92,8 @@ class ConvTranspose final : public OpKernel {
     if (y.size() == 0) return;
     auto* scratch = static_cast<std::byte*>(context.scratch());
     const C* x = Widened(context.Input(0), scratch + state.x_at);
-    const C* w = Widened(context.Input(1), scratch + state.w_at);
+    const C* w = packed_ >= 0 ? reinterpret_cast<const C*>(context.Packed(packed_))
+                              : Widened(context.Input(1), scratch + state.w_at);
     const Tensor* bias = context.OptionalInput(2);
     auto* taps = reinterpret_cast<C*>(scratch + state.taps_at);
     const std::int64_t m = state.out_channels * Taps(state), n = InPixels(state);
@@ -97,7 +102,10 @@ class ConvTranspose final : public OpKernel {
     for (std::int64_t i = 0; i < state.batch * groups_; ++i) {
       const std::int64_t g = i % groups_;
       math::GemmArgsT<C> args;
-      args.a = w + g * state.in_channels * m;
+      args.a =
+          w + g * (packed_ >= 0
+                       ? static_cast<std::int64_t>(ops_.packed_a_elements(m, state.in_channels))
+                       : state.in_channels * m);
       args.lda = m;
       args.b = x + i * state.in_channels * n;
       args.ldb = n;
@@ -123,6 +131,34 @@ class ConvTranspose final : public OpKernel {
   }
 
  private:
+  // The taps of all output channels are the rows of the left-hand matrix of each group.
+  PackedForm FormOf(const Tensor& weight, int level) const {
+    const std::int64_t k = weight.dim(0) / groups_, m = Product(weight.dims().subspan(1));
+    const std::int64_t panels = ops_.a_panels(m);
+    const auto elements = static_cast<std::int64_t>(ops_.packed_a_elements(m, k));
+    PackedForm form;
+    form.id = std::string("convt.w.") + (sizeof(C) == 8 ? "f64." : "f32.") + std::to_string(level) +
+              ".g" + std::to_string(groups_);
+    form.bytes = static_cast<std::size_t>(groups_ * elements) * sizeof(C);
+    form.parts = groups_ * panels;
+    form.pack = [ops = &ops_, widen = widen_, k, m, panels, elements](
+                    const Tensor& dense, std::int64_t begin, std::int64_t end, std::byte* to) {
+      const C* source = static_cast<const C*>(dense.raw());
+      std::vector<C> wide;
+      if constexpr (kConverts) {
+        wide.resize(static_cast<std::size_t>(dense.size()));
+        math::RunCast(widen, dense.raw(), wide.data(), 0, dense.size());
+        source = wide.data();
+      }
+      for (std::int64_t p = begin; p < end; ++p) {
+        const std::int64_t g = p / panels;
+        ops->pack_a(source + g * k * m, m, math::MatrixForm::kTransposed, m, k, p % panels,
+                    p % panels + 1, reinterpret_cast<C*>(to) + g * elements);
+      }
+    };
+    return form;
+  }
+
   static const math::GemmOpsT<C>& Ops(math::IsaLevel level) {
     if constexpr (std::is_same_v<C, double>) {
       return math::GemmF64For(level);
@@ -145,8 +181,10 @@ class ConvTranspose final : public OpKernel {
     if (i < window_.strides.size()) a.stride = window_.strides[i];
     if (i < window_.dilations.size()) a.dilation = window_.dilations[i];
     const std::int64_t extra = i < output_padding_.size() ? output_padding_[i] : 0;
-    if (kernel < 1 || a.stride < 1 || a.dilation < 1 || extra < 0)
-      context.Fail("kernel, strides and dilations must be at least 1");
+    for (const std::int64_t v : {kernel, a.stride, a.dilation, extra + 1}) {
+      if (v < 1 || v > kMaxWindow)
+        context.Fail("kernel_shape, strides, dilations or output_padding of " + std::to_string(v));
+    }
     const std::int64_t full = (in - 1) * a.stride + extra + (kernel - 1) * a.dilation + 1;
     const bool same =
         window_.auto_pad == AutoPad::kSameUpper || window_.auto_pad == AutoPad::kSameLower;
@@ -163,6 +201,9 @@ class ConvTranspose final : public OpKernel {
       if (window_.auto_pad == AutoPad::kNotSet && window_.pads.size() == 2 * spatial) {
         a.pad = window_.pads[i];
         end = window_.pads[i + spatial];
+        for (const std::int64_t v : {a.pad, end}) {
+          if (v > kMaxWindow || v < -kMaxWindow) context.Fail("a pad of " + std::to_string(v));
+        }
       }
       a.out = full - a.pad - end;
     }
@@ -239,6 +280,7 @@ class ConvTranspose final : public OpKernel {
   Dims output_padding_, output_shape_;
   const math::GemmOpsT<C>& ops_;
   math::CastKernel widen_;
+  int packed_ = -1;
 };
 
 }  // namespace

@@ -205,7 +205,9 @@ class Range final : public OpKernel {
 
 class EyeLike final : public OpKernel {
  public:
-  explicit EyeLike(OpKernelInfo& info) : diagonal_(info.attributes().Int("k", 0)) {}
+  explicit EyeLike(OpKernelInfo& info)
+      : diagonal_(std::clamp<std::int64_t>(info.attributes().Int("k", 0), -(std::int64_t{1} << 40),
+                                           std::int64_t{1} << 40)) {}
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     if (x.rank() != 2) context.Fail("the input must be a matrix, is " + x.Describe());

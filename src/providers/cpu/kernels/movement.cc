@@ -183,7 +183,11 @@ class Tile final : public OpKernel {
     Dims dims, from, to;
     for (std::size_t i = 0; i < x.rank(); ++i) {
       if (repeats[i] < 0) context.Fail("repeats are " + DimsToString(repeats));
-      dims.push_back(x.dim(i) * repeats[i]);
+      std::int64_t repeated = 0;
+      if (__builtin_mul_overflow(x.dim(i), repeats[i], &repeated)) {
+        context.Fail("repeats are " + DimsToString(repeats));
+      }
+      dims.push_back(repeated);
       if (repeats[i] != 1) {
         from.push_back(1);
         to.push_back(repeats[i]);
@@ -208,7 +212,7 @@ class Blocks final : public OpKernel {
         block_(info.attributes().Int("blocksize", 0)),
         column_first_(info.attributes().String("mode", "DCR") == "CRD"),
         level_(IsaOf(info)) {
-    if (block_ < 1) info.Fail("blocksize is " + std::to_string(block_));
+    if (block_ < 1 || block_ > 32768) info.Fail("blocksize is " + std::to_string(block_));
   }
 
   void Compute(OpKernelContext& context) const override {

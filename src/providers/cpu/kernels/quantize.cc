@@ -72,7 +72,8 @@ class Linear final : public OpKernel {
       layout.block = block_;
       fits = scale.rank() == x.rank();
       for (std::size_t i = 0; fits && i < x.rank(); ++i) {
-        fits = scale.dim(i) == (i == axis ? (x.dim(i) + block_ - 1) / block_ : x.dim(i));
+        fits = scale.dim(i) ==
+               (i == axis ? (x.dim(i) == 0 ? 0 : (x.dim(i) - 1) / block_ + 1) : x.dim(i));
       }
     }
     if (!fits)

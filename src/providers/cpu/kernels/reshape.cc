@@ -30,8 +30,8 @@ class Reshape final : public OpKernel {
       if (d < -1 || (d == -1 && free_axis >= 0)) Mismatch(context, x, wanted);
       if (d == -1) {
         free_axis = static_cast<int>(i);
-      } else {
-        known *= d;
+      } else if (__builtin_mul_overflow(known, d, &known)) {
+        Mismatch(context, x, wanted);
       }
       dims.push_back(d);
     }

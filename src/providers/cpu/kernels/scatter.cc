@@ -199,7 +199,7 @@ class TensorScatter final : public OpKernel {
     const std::int64_t length = past.dim(axis), added = update.dim(axis);
     for (std::int64_t b = 0; starts != nullptr && b < past.dim(0); ++b) {
       const std::int64_t start = IndexAt(*starts, b);
-      if (start < 0 || (circular_ ? false : start + added > length)) {
+      if (start < 0 || (!circular_ && start > length - added)) {
         context.Fail("write index " + std::to_string(start) + " with " + std::to_string(added) +
                      " entries exceeds the cache of " + std::to_string(length));
       }
@@ -212,7 +212,7 @@ class TensorScatter final : public OpKernel {
     for (std::int64_t row = 0; row < past.dim(0) * middle; ++row) {
       const std::int64_t start = starts != nullptr ? IndexAt(*starts, row / middle) : 0;
       for (std::int64_t k = 0; k < added; ++k) {
-        const std::int64_t to = circular_ ? (start + k) % length : start + k;
+        const std::int64_t to = circular_ ? (start % length + k) % length : start + k;
         copy.At(y.raw_mutable(), (row * length + to) * block, update.raw(),
                 (row * added + k) * block, block);
       }

@@ -256,7 +256,9 @@ class Trilu final : public OpKernel {
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
-    const std::int64_t k = context.has_input(1) ? ReadIntegerScalar(context, 1) : 0;
+    constexpr std::int64_t kFar = std::int64_t{1} << 40;
+    const std::int64_t k =
+        context.has_input(1) ? std::clamp(ReadIntegerScalar(context, 1), -kFar, kFar) : 0;
     if (x.rank() < 2) context.Fail("the input must have two dimensions, is " + x.Describe());
     const std::int64_t rows = x.dim(x.rank() - 2), columns = x.dim(x.rank() - 1);
     Tensor& y = context.Output(0, x.dims());
@@ -292,7 +294,8 @@ class Trilu final : public OpKernel {
 
 void Register(KernelRegistry& registry) {
   const TypeSet movable = types::kFixedBytes | types::kString;
-  registry.Register(KernelCreateInfo::For("Where").Input(1, movable).Make<Where>());
+  registry.Register(
+      KernelCreateInfo::For("Where").Input(1, movable).MayAlias(1, 0).MayAlias(2, 0).Make<Where>());
   registry.Register(KernelCreateInfo::For("Clip")
                         .Since(1, 10)
                         .Input(0, types::kFloats)

@@ -56,11 +56,16 @@ void Register(KernelRegistry& registry) {
                                   {"LogSoftmax", SoftmaxKind::kLogSoftmax},
                                   {"Hardmax", SoftmaxKind::kHardmax}};
   for (const Row& row : kRows) {
+    const KernelCreateFn create = [&row](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
+      return std::make_unique<Softmax>(info, row.kind);
+    };
+    KernelCreateInfo wide = KernelCreateInfo::For(row.op_type);
+    wide.Input(0, DataType::kFloat | DataType::kDouble).Create(create);
+    if (row.kind != SoftmaxKind::kHardmax) wide.MayAlias(0, 0);
+    registry.Register(wide);
     registry.Register(KernelCreateInfo::For(row.op_type)
-                          .Input(0, types::kFloats)
-                          .Create([&row](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-                            return std::make_unique<Softmax>(info, row.kind);
-                          }));
+                          .Input(0, DataType::kFloat16 | DataType::kBFloat16)
+                          .Create(create));
   }
 }
 

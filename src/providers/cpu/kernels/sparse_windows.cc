@@ -21,6 +21,10 @@ class MaxUnpool final : public OpKernel {
       const std::int64_t stride = i < window_.strides.size() ? window_.strides[i] : 1;
       const std::int64_t pads =
           window_.pads.size() == 2 * spatial ? window_.pads[i] + window_.pads[i + spatial] : 0;
+      for (const std::int64_t v : {stride, pads, window_.kernel[i]}) {
+        if (v < 0 || v > kMaxWindow)
+          context.Fail("kernel_shape, strides or pads of " + std::to_string(v));
+      }
       dims.push_back((x.dim(i + 2) - 1) * stride + window_.kernel[i] - pads);
     }
     // Indices count in the inferred output even where a larger shape is asked for.
@@ -87,7 +91,7 @@ class Col2Im final : public OpKernel {
       axis[i] = MakeWindowAxis(context, window_, i, spatial, image[i], block[i]);
       positions *= axis[i].out;
     }
-    const std::int64_t taps = Product(block), pixels = ElementCount(image);
+    const std::int64_t taps = ElementCount(block), pixels = ElementCount(image);
     if (taps == 0 || x.dim(1) % taps != 0 || x.dim(2) != positions) {
       context.Fail("input " + x.Describe() + " for " + std::to_string(taps) + " taps at " +
                    std::to_string(positions) + " positions");

@@ -108,7 +108,7 @@ HWY_INLINE float F8ToFloat(uint8_t v) {
   return BitsToFloat(y | sign);
 }
 
-// Saturating; e2m1 has no NaN, which becomes the largest magnitude.
+// Saturating; e2m1 has no NaN, which becomes -0 as in the operator's tests.
 HWY_INLINE uint8_t FloatToF4(float f) {
   const uint32_t b = FloatToBits(f);
   const uint32_t ax = b & 0x7fffffffu;
@@ -116,7 +116,7 @@ HWY_INLINE uint8_t FloatToF4(float f) {
   const uint32_t normal = (ax - (126u << 23) + 0x1fffffu + ((ax >> 22) & 1u)) >> 22;
   uint32_t y = ax < 0x3f800000u ? small : normal;
   y = y > 7u || ax >= 0x7f800000u ? 7u : y;
-  return static_cast<uint8_t>(y | ((b >> 28) & 8u));
+  return static_cast<uint8_t>(ax > 0x7f800000u ? 8u : (y | ((b >> 28) & 8u)));
 }
 
 HWY_INLINE float F4ToFloat(uint8_t v) {

@@ -30,6 +30,9 @@ struct WindowAxis {
   }
 };
 
+// Larger attributes are lies, and their products would overflow.
+inline constexpr std::int64_t kMaxWindow = std::int64_t{1} << 30;
+
 // Axis i of the window over `in` entries. Throws through `fail(text)`.
 template <typename Context>
 WindowAxis MakeWindowAxis(const Context& context, const WindowAttributes& attributes, std::size_t i,
@@ -39,8 +42,11 @@ WindowAxis MakeWindowAxis(const Context& context, const WindowAttributes& attrib
   axis.kernel = kernel;
   if (i < attributes.strides.size()) axis.stride = attributes.strides[i];
   if (i < attributes.dilations.size()) axis.dilation = attributes.dilations[i];
-  if (kernel < 1 || axis.stride < 1 || axis.dilation < 1) {
-    context.Fail("kernel_shape, strides and dilations must be at least 1");
+  for (const std::int64_t v : {kernel, axis.stride, axis.dilation}) {
+    if (v < 1 || v > kMaxWindow) {
+      context.Fail("kernel_shape, strides and dilations must be from 1 to " +
+                   std::to_string(kMaxWindow) + ", got " + std::to_string(v));
+    }
   }
   const std::int64_t extent = (kernel - 1) * axis.dilation + 1;
   if (attributes.auto_pad == AutoPad::kSameUpper || attributes.auto_pad == AutoPad::kSameLower) {
@@ -54,6 +60,9 @@ WindowAxis MakeWindowAxis(const Context& context, const WindowAttributes& attrib
   if (attributes.auto_pad == AutoPad::kNotSet && attributes.pads.size() == 2 * spatial_rank) {
     axis.pad_begin = attributes.pads[i];
     axis.pad_end = attributes.pads[i + spatial_rank];
+    for (const std::int64_t v : {axis.pad_begin, axis.pad_end}) {
+      if (v > kMaxWindow || v < -kMaxWindow) context.Fail("a pad of " + std::to_string(v));
+    }
   }
   const std::int64_t room = in + axis.pad_begin + axis.pad_end - extent;
   if (room < 0) {
