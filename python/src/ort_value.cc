@@ -225,7 +225,7 @@ void BindReaders(OrtValueClass& cls) {
 }  // namespace
 
 void BindOrtValue(nb::module_& module) {
-  OrtValueClass cls(module, "OrtValue",
+  OrtValueClass cls(module, "OrtValue", nb::dynamic_attr(),
                     "A tensor, sequence, map or nothing, shared between NumPy and sessions.");
   BindMakers(cls);
   BindReaders(cls);

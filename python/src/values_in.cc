@@ -1,6 +1,8 @@
 #include <cstring>
 #include <string>
 
+#include <nanobind/stl/string.h>
+
 #include "src/errors.h"
 #include "src/numpy_array.h"
 #include "src/values.h"
@@ -160,6 +162,19 @@ OrtValue ListToSequence(nb::handle list, const ValueType& expected, std::string_
   return OrtValue::Sequence(expected.element ? *expected.element : ValueType(), std::move(items));
 }
 
+// Numbers and nested lists; NumPy's refusal gets the wire's name.
+nb::object NumbersToArray(nb::handle value, const ValueType* expected, std::string_view name) {
+  try {
+    return ToArray(value, expected != nullptr ? expected->elem : DataType::kUndefined);
+  } catch (nb::python_error& error) {
+    const std::string reason = nb::cast<std::string>(nb::str(error.value()));
+    const std::string message = "input '" + std::string(name) +
+                                "': Unable to handle object of type <class '" + TypeName(value) +
+                                "'>: " + reason;
+    nb::raise_from(error, PyExc_RuntimeError, "%s", message.c_str());
+  }
+}
+
 }  // namespace
 
 OrtValue ToOrtValue(nb::handle value, const ValueType* expected, std::string_view name,
@@ -181,9 +196,7 @@ OrtValue ToOrtValue(nb::handle value, const ValueType* expected, std::string_vie
   }
   if (value.is_none() || (expected != nullptr && !expected->is_tensor()))
     RefuseValue(value, expected, name);
-  const nb::object array =
-      ToArray(value, expected != nullptr ? expected->elem : DataType::kUndefined);
-  return ArrayToValue(array, name, borrowed);
+  return ArrayToValue(NumbersToArray(value, expected, name), name, borrowed);
 }
 
 PyOrtValue OwningTensor(nb::handle array, DataType code) {

@@ -12,6 +12,7 @@
 #include "session/extended_passes.h"
 #include "session/profiler.h"
 #include "session/provider_list.h"
+#include "session/shown_types.h"
 #include "switchyard/base/cpu_features.h"
 
 namespace switchyard {
@@ -53,10 +54,11 @@ class Builder {
     const std::int64_t start = SteadyNow();
     Prepare();
     Import(path, bytes);
+    const ShownTypes shown(*graph_);
     InferGraph(*graph_, model_->inference, &model_->report.warnings);
-    CollectArguments();
     for (const std::string& warning : model_->report.warnings) Log(Severity::kWarning, warning);
     RunBasicPasses();
+    CollectArguments(shown);  // with dims that a pass has fixed
     if (!options_.optimized_model_filepath.empty()) Save();
     Place();
     RunProviderPasses();
@@ -145,17 +147,18 @@ class Builder {
                         context.metadata};
   }
 
-  void CollectArguments() {
+  void CollectArguments(const ShownTypes& shown) {
     model_->input_index.clear();
     for (const NodeArg* input : graph_->inputs()) {
       std::vector<SessionArg>& list =
           input->is_overridable() ? model_->overridable : model_->inputs;
       const int index = static_cast<int>(list.size());
       model_->input_index.push_back(input->is_overridable() ? -1 - index : index);
-      list.push_back({input->Name(), input->type()});
+      list.push_back({input->Name(), shown.Show(input->type())});
     }
-    for (const NodeArg* output : graph_->outputs())
-      model_->outputs.push_back({output->Name(), output->type()});
+    for (const NodeArg* output : graph_->outputs()) {
+      model_->outputs.push_back({output->Name(), shown.Show(output->type())});
+    }
   }
 
   int FallbackIndex() const {

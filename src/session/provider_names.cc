@@ -19,14 +19,13 @@ std::string KnownNames(const ProviderCatalog& catalog) {
   return names;
 }
 
-// The first usable one after `index`; past the end the CPU, which every session has.
+// The first usable one after `index`; past the end the one that every session has.
 std::string Successor(const ProviderCatalog& catalog, std::span<const Candidate> candidates,
                       std::size_t index) {
   for (const Candidate& later : candidates.subspan(index + 1)) {
     if (!later.unavailable) return later.factory.name;
   }
-  const std::optional<ProviderFactory> last = catalog.Find("cpu");
-  return last ? last->name : "the CPU";
+  return catalog.Fallback().name;
 }
 
 }  // namespace
