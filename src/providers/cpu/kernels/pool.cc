@@ -2,6 +2,7 @@
 
 #include "providers/cpu/kernels/common/window.h"
 #include "providers/cpu/math/vec_elementwise.h"
+#include "providers/cpu/math/vec_pool.h"
 
 namespace switchyard::cpu::kernels::pool {
 namespace {
@@ -31,7 +32,8 @@ class Pool final : public OpKernel {
                    : static_cast<double>(info.attributes().Int("p", 2));
     }
     const auto op = kind == Kind::kMax ? math::BinaryOp::kMax : math::BinaryOp::kAdd;
-    combine_ = math::GetBinary(op, math::ElemType::kFloat, IsaOf(info));
+    isa_ = IsaOf(info);
+    combine_ = math::GetBinary(op, math::ElemType::kFloat, isa_);
   }
 
   std::size_t state_bytes() const override { return sizeof(State); }
@@ -134,7 +136,29 @@ class Pool final : public OpKernel {
       combined = line;
     }
     const std::int64_t rows = include_pad_ ? Counted(h, start) : last - first;
-    for (std::int64_t ow = 0; ow < w.out; ++ow) {
+    // Windows that lie inside the row go by vectors; those at its ends one by one.
+    const std::int64_t inside_first = std::min(w.out, (w.pad_begin + w.stride - 1) / w.stride);
+    const std::int64_t reach = w.in - ((w.kernel - 1) * w.dilation + 1) + w.pad_begin;
+    const std::int64_t inside_end =
+        reach < 0 ? inside_first : std::clamp(reach / w.stride + 1, inside_first, w.out);
+    const std::int64_t count = inside_end - inside_first;
+    const float* from = combined + w.Start(inside_first);
+    if (count > 0 && kind_ == Kind::kMax) {
+      math::MaxWindows(from, out + inside_first, count, w.stride, w.kernel, w.dilation, isa_);
+    } else if (count > 0) {
+      math::SumWindows(from, out + inside_first, count, w.stride, w.kernel, w.dilation, isa_);
+      const auto divisor = static_cast<float>(rows * w.kernel);
+      for (std::int64_t ow = inside_first; ow < inside_end; ++ow) {
+        out[ow] = rows > 0 ? out[ow] / divisor : 0.0f;
+      }
+    }
+    EdgeWindows(w, combined, rows, 0, inside_first, out);
+    EdgeWindows(w, combined, rows, inside_end, w.out, out);
+  }
+
+  void EdgeWindows(const WindowAxis& w, const float* combined, std::int64_t rows,
+                   std::int64_t begin, std::int64_t end, float* out) const {
+    for (std::int64_t ow = begin; ow < end; ++ow) {
       const std::int64_t left = w.Start(ow);
       std::int64_t from, to;
       w.Inside(left, &from, &to);
@@ -232,6 +256,7 @@ class Pool final : public OpKernel {
   }
 
   WindowAttributes attributes_;
+  math::IsaLevel isa_ = math::IsaLevel::kBaseline;
   Kind kind_;
   bool include_pad_, column_major_;
   double power_ = 2;
