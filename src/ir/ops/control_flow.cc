@@ -86,6 +86,11 @@ void InferIf(InferenceContext& ctx) {
   }
 }
 
+// An optional state whose body always makes a value: absent at most in the first iteration.
+bool MayBeAbsentAtFirst(const ValueType& assumed, const ValueType& made) {
+  return assumed.kind == Kind::kOptional && made.known() && made.kind != Kind::kOptional;
+}
+
 // Runs the body until what is assumed of its first `states` inputs holds for what it makes of them.
 // Inputs from `first` on are states; outputs from `first_out` on are theirs.
 std::vector<ValueInfo> Settle(InferenceContext& ctx, Graph& body, std::vector<ValueInfo>& inputs,
@@ -97,6 +102,7 @@ std::vector<ValueInfo> Settle(InferenceContext& ctx, Graph& body, std::vector<Va
     for (std::size_t i = 0; i < states; ++i) {
       ValueType& assumed = inputs[first + i].type;
       const ValueType& made = outputs[first_out + i].type;
+      if (MayBeAbsentAtFirst(assumed, made)) continue;
       ValueType common = Common(ctx, assumed, made, "state " + std::to_string(i));
       if (!made.known() || SameType(common, assumed)) continue;
       if (round > 2 && common.is_tensor()) common.shape = Shape();
@@ -131,9 +137,13 @@ void InferLoop(InferenceContext& ctx) {
   for (std::size_t i = 0; i < states; ++i) inputs[i + 2].type = ctx.input_type(i + 2);
   const std::vector<ValueInfo> outputs = Settle(ctx, *body, inputs, 2, states, 1);
   for (std::size_t i = 0; i < ctx.num_outputs(); ++i) {
-    const bool is_state = i < states;
-    // The condition may end the loop before the trip count does.
-    Give(ctx, i, is_state ? inputs[i + 2].type : WithDim(outputs[i + 1].type, 0, Dim(), ctx));
+    if (i < states) {
+      const bool absent_at_first = MayBeAbsentAtFirst(inputs[i + 2].type, outputs[i + 1].type);
+      Give(ctx, i, absent_at_first ? outputs[i + 1].type : inputs[i + 2].type);
+    } else {
+      // The condition may end the loop before the trip count does.
+      Give(ctx, i, WithDim(outputs[i + 1].type, 0, Dim(), ctx));
+    }
   }
 }
 

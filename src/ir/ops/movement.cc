@@ -129,12 +129,7 @@ void InferSplit(InferenceContext& ctx) {
   }
 }
 
-// Where a slice of a dim begins and ends after negative and too large positions are resolved.
-struct Range {
-  Dim start;
-  Dim end;
-};
-
+// Where a slice of a dim begins or ends after negative and too large positions are resolved.
 Dim Position(const Dim& at, const Dim& size, const Dim& least, const Dim& most) {
   if (at.is_unknown() || (at.is_symbolic() && !IsNonNegative(at))) {
     // N-5 may count from either end.
@@ -206,22 +201,51 @@ bool ReadSlice(InferenceContext& ctx, std::size_t rank, SliceArguments* s) {
   return true;
 }
 
-// The followed integers of a sliced list.
-void FollowSlice(InferenceContext& ctx, const SliceArguments& s, const Dim& count) {
+// The followed integers of output 0 that are those of input 0 at start + i * step along each dim
+// of `order`; start, step and the sizes of input and output are numbers.
+void FollowStrided(InferenceContext& ctx, const Shape& in, const Shape& out,
+                   std::span<const std::int64_t> order, std::span<const std::int64_t> start,
+                   std::span<const std::int64_t> step) {
   Ints values;
-  if (s.axes.size() != 1 || !count.is_value() || !ctx.PeekInts(0, &values)) return;
-  const auto size = static_cast<std::int64_t>(values.size());
-  const std::int64_t step = s.steps[0];
-  const Dim from =
-      Position(s.starts[0], Dim(size), Dim(step > 0 ? 0 : -1), Dim(step > 0 ? size : size - 1));
-  if (!from.is_value()) return;
-  Ints out;
-  for (std::int64_t i = 0; i < count.value(); ++i) {
-    const std::int64_t at = from.value() + i * step;
-    if (at < 0 || at >= size) return;
-    out.push_back(values[static_cast<std::size_t>(at)]);
+  if (!in.is_concrete() || !out.is_concrete() || !ctx.PeekInts(0, &values)) return;
+  const std::int64_t count = out.element_count().value_or(-1);
+  if (count < 0 || count > static_cast<std::int64_t>(ValueInfo::kMaxFollowed) ||
+      static_cast<std::int64_t>(values.size()) != in.element_count().value_or(-1)) {
+    return;
   }
-  ctx.SetInts(0, out);
+  Axes stride(in.rank(), 1);
+  for (std::size_t i = in.rank(); i-- > 1;) stride[i - 1] = stride[i] * in[i].value();
+  Ints picked;
+  for (std::int64_t n = 0; n < count; ++n) {
+    std::int64_t rest = n;
+    std::int64_t at = 0;
+    for (std::size_t i = out.rank(); i-- > 0;) {
+      const std::int64_t index = rest % out[i].value();
+      rest /= out[i].value();
+      at += (start[i] + index * step[i]) * stride[static_cast<std::size_t>(order[i])];
+    }
+    if (at < 0 || at >= static_cast<std::int64_t>(values.size())) return;
+    picked.push_back(values[static_cast<std::size_t>(at)]);
+  }
+  ctx.SetInts(0, picked);
+}
+
+void FollowSlice(InferenceContext& ctx, const SliceArguments& s, const Shape& out) {
+  const Shape& x = ctx.input_shape(0);
+  Axes order;
+  Axes start(x.rank(), 0);
+  Axes step(x.rank(), 1);
+  for (std::size_t i = 0; i < x.rank(); ++i) order.push_back(static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < s.axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(ctx.Axis(s.axes[i], x.rank(), "axes"));
+    const bool forward = s.steps[i] > 0;
+    const Dim from =
+        Position(s.starts[i], x[axis], Dim(forward ? 0 : -1), forward ? x[axis] : x[axis] - Dim(1));
+    if (!from.is_value()) return;
+    start[axis] = from.value();
+    step[axis] = s.steps[i];
+  }
+  FollowStrided(ctx, x, out, order, start, step);
 }
 
 void InferSlice(InferenceContext& ctx) {
@@ -236,9 +260,8 @@ void InferSlice(InferenceContext& ctx) {
     if (s.steps[i] == 0) ctx.Fail("step 0 on axis " + Number(s.axes[i]));
     out[axis] = s.positions_known ? SliceCount(s.starts[i], s.ends[i], x[axis], s.steps[i]) : Dim();
   }
-  const Dim first = out.rank() == 1 ? out[0] : Dim();
-  ctx.SetTensor(0, ctx.input_elem(0), std::move(out));
-  if (x.rank() == 1 && s.positions_known) FollowSlice(ctx, s, first);
+  ctx.SetTensor(0, ctx.input_elem(0), out);
+  if (s.positions_known && x.rank() <= 2) FollowSlice(ctx, s, out);
 }
 
 void InferDynamicSlice(InferenceContext& ctx) {
@@ -253,20 +276,20 @@ void InferTranspose(InferenceContext& ctx) {
     ctx.SetTensor(0, ctx.input_elem(0), perm.empty() ? Shape() : Shape::OfRank(perm.size()));
     return;
   }
-  Shape out = Shape::OfRank(x.rank());
-  if (perm.empty()) {
-    for (std::size_t i = 0; i < x.rank(); ++i) out[i] = x[x.rank() - 1 - i];
-  } else {
-    if (perm.size() != x.rank()) {
-      ctx.Fail("perm " + DimsToString(perm) + " does not fit input shape " + x.ToString());
-    }
-    const Axes sorted = NormalAxes(ctx, perm, x.rank());
-    for (std::size_t i = 0; i < x.rank(); ++i) {
-      out[i] = x[static_cast<std::size_t>(ctx.Axis(perm[i], x.rank(), "perm"))];
-    }
+  if (!perm.empty() && perm.size() != x.rank()) {
+    ctx.Fail("perm " + DimsToString(perm) + " does not fit input shape " + x.ToString());
   }
-  ctx.SetTensor(0, ctx.input_elem(0), std::move(out));
-  if (x.rank() == 1) FollowSame(ctx, 0);
+  if (!perm.empty()) NormalAxes(ctx, perm, x.rank());
+  Shape out = Shape::OfRank(x.rank());
+  Axes order;
+  for (std::size_t i = 0; i < x.rank(); ++i) {
+    const std::int64_t reversed = static_cast<std::int64_t>(x.rank() - 1 - i);
+    order.push_back(perm.empty() ? reversed : ctx.Axis(perm[i], x.rank(), "perm"));
+    out[i] = x[static_cast<std::size_t>(order[i])];
+  }
+  ctx.SetTensor(0, ctx.input_elem(0), out);
+  if (x.rank() > 2) return;
+  FollowStrided(ctx, x, out, order, Axes(x.rank(), 0), Axes(x.rank(), 1));
 }
 
 void InferPad(InferenceContext& ctx) {

@@ -212,7 +212,13 @@ void InferExpand(InferenceContext& ctx) {
   Ints wanted;
   if (!ctx.ReadInts(1, &wanted)) {
     const std::optional<std::size_t> length = ListLength(ctx, 1);
-    if (length) ctx.SetTensor(0, ctx.input_elem(0), Shape::OfRank(std::max(x.rank(), *length)));
+    if (!length.has_value()) return;
+    Shape out = Shape::OfRank(std::max(x.rank(), *length));
+    // Only dims of 1 can grow.
+    for (std::size_t i = 0; i < x.rank(); ++i) {
+      if (x[i].is_value() && x[i].value() != 1) out[out.rank() - x.rank() + i] = x[i];
+    }
+    ctx.SetTensor(0, ctx.input_elem(0), std::move(out));
     return;
   }
   Shape target = Shape::Scalar();

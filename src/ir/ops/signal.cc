@@ -18,22 +18,26 @@ void InferDft(InferenceContext& ctx) {
   CheckRank(ctx, 0, "input", 2);
   ctx.SetTensor(0, ctx.input_elem(0), x.ranked() ? Shape::OfRank(x.rank()) : Shape());
   if (!x.ranked()) return;
+  const bool onesided = ctx.attributes().Int("onesided", 0) != 0;
+  const bool real_inverse = onesided && ctx.attributes().Int("inverse", 0) != 0;
+  Shape out = x;
+  out[x.rank() - 1] = Dim(real_inverse ? 1 : 2);
   std::int64_t axis = ctx.since_version() < 20 ? ctx.attributes().Int("axis", 1) : -2;
   if (ctx.has_input(2)) {
     Axes given;
-    if (!ReadNumbers(ctx, 2, &given) || given.size() != 1) return;
+    if (!ReadNumbers(ctx, 2, &given) || given.size() != 1) {
+      // Any axis may be the one whose length changes.
+      const bool changes = onesided || ctx.has_input(1);
+      for (std::size_t i = 0; changes && i + 1 < x.rank(); ++i) out[i] = Dim();
+      return ctx.SetTensor(0, ctx.input_elem(0), std::move(out));
+    }
     axis = given[0];
   }
   const auto at = static_cast<std::size_t>(ctx.Axis(axis, x.rank()));
   if (at + 1 == x.rank()) ctx.Fail("axis " + std::to_string(axis) + " holds the complex parts");
-  const bool onesided = ctx.attributes().Int("onesided", 0) != 0;
-  const bool real_inverse =
-      onesided && ctx.attributes().Int("inverse", 0) != 0 && ctx.since_version() >= 20;
   Dim length = real_inverse ? (x[at] - Dim(1)) * Dim(2) : x[at];
   if (ctx.has_input(1)) length = ReadSize(ctx, 1);
-  Shape out = x;
   out[at] = onesided && !real_inverse ? HalfSpectrum(length) : length;
-  out[x.rank() - 1] = Dim(real_inverse ? 1 : 2);
   ctx.SetTensor(0, ctx.input_elem(0), std::move(out));
 }
 

@@ -296,6 +296,9 @@ void InferResize(InferenceContext& ctx) {
                                  : ctx.Axis(given[i], x.rank(), "axes"));
   }
   Shape out = x;
+  for (const std::int64_t axis : axes) out[static_cast<std::size_t>(axis)] = Dim();
+  ctx.SetTensor(0, ctx.input_elem(0), out);
+  out = x;
   const std::size_t scales_at = ctx.since_version() < 11 ? 1 : 2;
   InlineVector<double, 8> scales;
   Ints sizes;
