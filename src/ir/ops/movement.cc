@@ -135,12 +135,12 @@ Dim Position(const Dim& at, const Dim& size, const Dim& least, const Dim& most) 
     // N-5 may count from either end.
     return IsNonNegative(size - at) && IsNonNegative(at) ? at : Dim();
   }
+  // Exporters write the largest int32 for "to the end"; no symbol stands for a size beyond it.
+  const std::int64_t far = size.is_value() ? std::int64_t{1} << 40 : INT32_MAX;
   if (at.is_value() && at.value() < 0) {
-    // Far below any size: the lower bound, without an overflow.
-    if (at.value() < -(std::int64_t{1} << 40)) return least;
-    return Max(size + at, least);
+    return at.value() <= -far ? least : Max(size + at, least);
   }
-  if (at.is_value() && at.value() > (std::int64_t{1} << 40)) return most;
+  if (at.is_value() && at.value() >= far) return most;
   return Min(at, most);
 }
 

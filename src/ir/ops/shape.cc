@@ -214,9 +214,11 @@ void InferExpand(InferenceContext& ctx) {
     const std::optional<std::size_t> length = ListLength(ctx, 1);
     if (!length.has_value()) return;
     Shape out = Shape::OfRank(std::max(x.rank(), *length));
-    // Only dims of 1 can grow.
+    // Only dims of 1 that the target reaches can grow.
     for (std::size_t i = 0; i < x.rank(); ++i) {
-      if (x[i].is_value() && x[i].value() != 1) out[out.rank() - x.rank() + i] = x[i];
+      const bool reached = x.rank() - i <= *length;
+      const bool can_grow = !x[i].is_value() || x[i].value() == 1;
+      if (!reached || !can_grow) out[out.rank() - x.rank() + i] = x[i];
     }
     ctx.SetTensor(0, ctx.input_elem(0), std::move(out));
     return;
