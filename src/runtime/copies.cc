@@ -181,7 +181,11 @@ class CopyPlanner {
   // Spaces in which a body (or a body inside) reads one of its values.
   std::vector<int> ReadIn(const Graph& body, const NodeArg& value) const {
     std::vector<int> found;
-    for (NodeIndex index : value.consumers()) {
+    // A node that reads it in several places, or in several bodies, stands there as often.
+    std::vector<NodeIndex> readers(value.consumers().begin(), value.consumers().end());
+    std::sort(readers.begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    for (NodeIndex index : readers) {
       const Node& node = *body.node(index);
       for (std::size_t i = 0; i < node.inputs().size(); ++i) {
         if (node.inputs()[i] == &value) found.push_back(InputSpace(body, node, i));
