@@ -269,6 +269,10 @@ class Builder {
     for (std::size_t p = 0; p < model_->providers.size(); ++p) {
       PassPipeline pipeline;
       model_->providers[p].AddPasses(pipeline, extended_);
+      limits_.up_to =
+          options_.optimization_level == GraphOptimizationLevel::kExtended ? PassStage::kExtended
+          : options_.optimization_level == GraphOptimizationLevel::kLayout ? PassStage::kLayout
+                                                                           : PassStage::kAll;
       if (pipeline.size() == 0) continue;
       PassContext context = MakePassContext();
       context.may_touch = [&](const Node& node) { return ProviderOf(node) == static_cast<int>(p); };

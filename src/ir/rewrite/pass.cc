@@ -72,7 +72,7 @@ class Runner {
       PassResult result;
       result.name = pass->name();
       results_.push_back(std::move(result));
-      const bool off = pass->exactness() > limits.admitted ||
+      const bool off = pass->exactness() > limits.admitted || pass->stage() > limits.up_to ||
                        std::find(limits.disabled.begin(), limits.disabled.end(), pass->name()) !=
                            limits.disabled.end();
       passes_.push_back(off ? nullptr : pass);

@@ -9,6 +9,9 @@
 
 namespace switchyard::cpu {
 
+namespace passes {
+void RegisterAll(PassRegistry& registry);
+}
 namespace kernels {
 void RegisterAll(KernelRegistry& registry);
 }
@@ -78,6 +81,15 @@ CpuExecutionProvider::CpuExecutionProvider(const ProviderOptions& options,
   }
   if (const auto it = options.find(std::string(kIsaKey)); it != options.end()) cap = it->second;
   isa_ = LevelCappedBy(cap);
+}
+
+void CpuExecutionProvider::AddPasses(PassPipeline& pipeline, const GraphOptimizerRegistry&) const {
+  static const PassRegistry registry = [] {
+    PassRegistry made;
+    passes::RegisterAll(made);
+    return made;
+  }();
+  for (const auto& pass : registry.passes()) pipeline.Add(*pass);
 }
 
 std::shared_ptr<KernelRegistry> CpuExecutionProvider::GetKernelRegistry() const {

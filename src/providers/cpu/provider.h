@@ -21,6 +21,7 @@ class CpuExecutionProvider : public IExecutionProvider {
   math::IsaLevel isa() const { return isa_; }
 
   std::shared_ptr<KernelRegistry> GetKernelRegistry() const override;
+  void AddPasses(PassPipeline& pipeline, const GraphOptimizerRegistry& optimizers) const override;
   std::vector<AllocatorPtr> CreatePreferredAllocators() override;
   ProviderOptions GetProviderOptions() const override;
 

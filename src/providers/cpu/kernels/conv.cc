@@ -20,7 +20,7 @@ class FloatConv final : public OpKernel {
   struct State {
     PodDims out;
     math::ConvPlan plan;
-    std::size_t x_at, w_at, b_at, y_at;
+    std::size_t x_at, w_at, b_at, y_at, z_at;
   };
 
  public:
@@ -35,6 +35,7 @@ class FloatConv final : public OpKernel {
       const ConvShape shape = geometry_.FromWeight(info, w->dims());
       packed_ = info.RequestPacked(1, FormOf(shape));
     }
+    if (info.node().OpType() == "FusedConv") ReadActivation(info);
   }
 
   std::size_t state_bytes() const override { return sizeof(State); }
@@ -59,6 +60,8 @@ class FloatConv final : public OpKernel {
     reserve(&state.w_at, packed_ >= 0 ? 0 : Product(context.input_dims(1)));
     reserve(&state.b_at, shape.out_channels);
     reserve(&state.y_at, Product(out));
+    state.z_at = 0;
+    if (context.has_input(3)) reserve(&state.z_at, Product(out));
     context.SetScratch(bytes);
   }
 
@@ -70,6 +73,17 @@ class FloatConv final : public OpKernel {
     math::Epilogue epilogue;
     if (const Tensor* bias = context.OptionalInput(2))
       epilogue.bias_row = Widened(context, *bias, scratch + state.b_at);
+    epilogue.activation = activation_;
+    epilogue.a = a_;
+    epilogue.b = b_;
+    if (const Tensor* sum = context.OptionalInput(3)) {
+      if (sum->size() != y.size())
+        context.Fail("the residual has dims " + DimsToString(sum->dims()));
+      const std::int64_t pixels = y.size() / (y.dim(0) * y.dim(1));
+      epilogue.residual = Widened(context, *sum, scratch + state.z_at);
+      epilogue.residual_ld = pixels;
+      epilogue.residual_batch_stride = y.dim(1) * pixels;
+    }
     math::ConvArgs args;
     args.input = Widened(context, context.Input(0), scratch + state.x_at);
     args.weight = packed_ >= 0 ? reinterpret_cast<const float*>(context.Packed(packed_))
@@ -86,6 +100,34 @@ class FloatConv final : public OpKernel {
   }
 
  private:
+  void ReadActivation(OpKernelInfo& info) {
+    const std::string name = info.attributes().String("activation", "");
+    const auto given = info.attributes().Floats("activation_params");
+    const auto parameter = [&](std::size_t i, float absent) {
+      return i < given.size() ? given[i] : absent;
+    };
+    if (name == "Relu") {
+      activation_ = math::Activation::kRelu;
+    } else if (name == "Sigmoid") {
+      activation_ = math::Activation::kSigmoid;
+    } else if (name == "Tanh") {
+      activation_ = math::Activation::kTanh;
+    } else if (name == "LeakyRelu") {
+      activation_ = math::Activation::kLeakyRelu;
+      a_ = parameter(0, 0.01f);
+    } else if (name == "Clip") {
+      activation_ = math::Activation::kClip;
+      a_ = parameter(0, std::numeric_limits<float>::lowest());
+      b_ = parameter(1, std::numeric_limits<float>::max());
+    } else if (name == "HardSigmoid") {
+      activation_ = math::Activation::kHardSigmoid;
+      a_ = parameter(0, 0.2f);
+      b_ = parameter(1, 0.5f);
+    } else if (!name.empty()) {
+      info.Fail("activation '" + name + "' is unknown", ErrorCode::kNotImplemented);
+    }
+  }
+
   PackedForm FormOf(const ConvShape& shape) const {
     PackedForm form;
     form.id = "conv.w.f32." + std::to_string(static_cast<int>(level_)) + ".g" +
@@ -136,6 +178,8 @@ class FloatConv final : public OpKernel {
   const math::ConvOps& ops_;
   math::CastKernel widen_, narrow_;
   int packed_ = -1;
+  math::Activation activation_ = math::Activation::kNone;
+  float a_ = 0, b_ = 0;
 };
 
 // Double precision is rare: each group of each image is unfolded and multiplied.
@@ -212,6 +256,12 @@ void Register(KernelRegistry& registry) {
   registry.Register(
       KernelCreateInfo::For("Conv").Input(0, DataType::kBFloat16).Make<FloatConv<BFloat16>>());
   registry.Register(KernelCreateInfo::For("Conv").Input(0, DataType::kDouble).Make<DoubleConv>());
+  registry.Register(KernelCreateInfo::For("FusedConv", "com.microsoft")
+                        .Input(0, DataType::kFloat)
+                        .Make<FloatConv<float>>());
+  registry.Register(KernelCreateInfo::For("FusedConv", "com.microsoft")
+                        .Input(0, DataType::kFloat16)
+                        .Make<FloatConv<Float16>>());
 }
 
 }  // namespace switchyard::cpu::kernels::conv
