@@ -139,20 +139,20 @@ def test_types_without_a_tensor_are_refused_by_name():
         identity().run(None, {"x": np.array([["2020-01-01"]], "datetime64[D]")})
 
 
-def test_sequences():
+def test_sequences_and_optionals():
     element = helper.make_tensor_type_proto(TensorProto.INT64, None)
-    sequence = helper.make_value_info("s", helper.make_sequence_type_proto(element))
-    nodes = [helper.make_node("SequenceInsert", ["s", "x"], ["o"])]
-    output = helper.make_value_info("o", helper.make_sequence_type_proto(element))
-    data = model(nodes, [sequence, value("x", TensorProto.INT64, [None])], [output])
-    session = sy.InferenceSession(data, providers=CPU)
-    assert session.get_inputs()[0].type == "seq(tensor(int64))"
-    x = np.array([5, 6])
-    for start in ([], [np.array([1]), np.array([2, 3])]):
-        result = session.run(None, {"s": start, "x": x})[0]
-        assert isinstance(result, list)
-        assert [item.tolist() for item in result] == [*(item.tolist() for item in start), [5, 6]]
-        assert not np.shares_memory(result[-1], x)
+    sequence = helper.make_sequence_type_proto(element)
+    node = helper.make_node("Identity", ["s"], ["o"])
+    for kind in (sequence, helper.make_optional_type_proto(sequence)):
+        ends = [helper.make_value_info(name, kind) for name in "so"]
+        session = sy.InferenceSession(model([node], ends[:1], ends[1:]), providers=CPU)
+        given = [np.array([1]), np.array([2, 3])]
+        result = session.run(None, {"s": given})[0]
+        assert [item.tolist() for item in result] == [[1], [2, 3]]
+        assert not np.shares_memory(result[1], given[1])
+        assert session.run(None, {"s": []})[0] == []
+    assert session.get_inputs()[0].type == "optional(seq(tensor(int64)))"
+    assert session.run(None, {"s": None}) == session.run(None, {}) == [None]
 
 
 def test_ort_value_shares_memory_with_its_array():
