@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import switchyard as sy
-from conftest import CPU, model, unary, value
+from conftest import CPU, model, unary
 
 from onnx import TensorProto, helper
 
