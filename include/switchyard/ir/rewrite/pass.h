@@ -81,8 +81,8 @@ class SWITCHYARD_API PassPipeline {
     std::vector<std::string> disabled;  // names
     Exactness admitted = Exactness::kRounding;
     PassStage up_to = PassStage::kAll;  // passes of later stages do not run
-    std::int64_t stop_after = -1;  // patches over the whole session, -1: no limit
-    int max_sweeps = 10;           // how often each pass may look at what others changed
+    std::int64_t stop_after = -1;       // patches over the whole session, -1: no limit
+    int max_sweeps = 10;                // how often each pass may look at what others changed
     bool verify_each_pass = false;
   };
 
