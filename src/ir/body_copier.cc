@@ -30,11 +30,15 @@ NodeArg* BodyCopier::Copy(const NodeArg* value) {
   if (known != values_.end()) return known->second;
   NodeArg* copy = nullptr;
   if (value->is_captured()) {
-    SY_CHECK(outer_ != nullptr);
-    const NodeArg* outside = outer_->source_.FindValue(value->Name());
-    SY_CHECK(outside != nullptr);
-    NodeArg* outside_copy = outer_->Copy(outside);
-    copy = outside_copy != nullptr ? target_.Capture(outside_copy->Name()) : nullptr;
+    if (outer_ != nullptr) {
+      const NodeArg* outside = outer_->source_.FindValue(value->Name());
+      SY_CHECK(outside != nullptr);
+      NodeArg* outside_copy = outer_->Copy(outside);
+      copy = outside_copy != nullptr ? target_.Capture(outside_copy->Name()) : nullptr;
+    } else {
+      copy = target_.FindValue(value->Name());
+      if (copy == nullptr) copy = target_.Capture(value->Name());
+    }
   } else {
     copy = NewValue(*value);
   }

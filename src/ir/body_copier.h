@@ -22,7 +22,8 @@ struct FunctionCall {
 };
 
 // Copies one graph of a function into `target`. Values of the source are looked up in `values`;
-// nullptr there stands for an optional input that the call leaves out.
+// nullptr there stands for an optional input that the call leaves out. Without `outer`, what the
+// source captures is what `target` sees under that name.
 class BodyCopier {
  public:
   BodyCopier(const FunctionCall& call, const Graph& source, Graph& target, BodyCopier* outer)

@@ -94,6 +94,9 @@ std::optional<std::vector<NodeIndex>> InlineNode(Graph& graph, NodeIndex index,
   if (node.OpType() == "SequenceMap" && node.Domain().empty()) {
     return InlineSequenceMap(graph, index, schemas, inference);
   }
+  if (node.OpType() == "FlexAttention" && node.Domain() == "ai.onnx.preview") {
+    return InlineFlexAttention(graph, index, schemas, inference);
+  }
   const std::optional<FunctionBody> body = StandardBody(graph, node, schemas);
   if (!body) return std::nullopt;
   return InlineFunctionNode(graph, index, *body, inference);

@@ -34,6 +34,11 @@ std::optional<std::vector<NodeIndex>> InlineSequenceMap(
     Graph& graph, NodeIndex index, const OpSchemaRegistry& schemas,
     const InferenceRegistry* inference = nullptr);
 
+// FlexAttention, whose modifier graphs see the graph around it. Nothing: types are not known.
+std::optional<std::vector<NodeIndex>> InlineFlexAttention(
+    Graph& graph, NodeIndex index, const OpSchemaRegistry& schemas,
+    const InferenceRegistry* inference = nullptr);
+
 // Any of these: FindFunction, then the standard's. Nothing: the node is no function.
 std::optional<std::vector<NodeIndex>> InlineNode(Graph& graph, NodeIndex index,
                                                  const OpSchemaRegistry& schemas,

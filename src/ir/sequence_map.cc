@@ -90,12 +90,6 @@ class SequenceMapInliner {
     const Attributes no_attributes;
     const FunctionCall call{none, no_attributes, prefix_, where_};
     BodyCopier copier(call, *body_, *loop, nullptr);
-    for (ValueId id = 0; id < body_->value_limit(); ++id) {
-      const NodeArg* value = body_->value(id);
-      if (value != nullptr && value->is_captured()) {
-        copier.Bind(value, loop->Capture(value->Name()));
-      }
-    }
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       NodeArg* outer = loop->Capture(inputs_[i]->Name());
       const bool sequence = inputs_[i]->type().kind == ValueType::Kind::kSequence;
