@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <random>
 
 #include "providers/cpu/kernels/common/kernel_common.h"
 
@@ -33,6 +34,11 @@ class Source {
       const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
       seed_ = Mix(static_cast<std::uint64_t>(now), made.fetch_add(1));
     }
+  }
+  // The seed itself for the first draw.
+  std::uint32_t NextSeed() const {
+    const std::uint64_t draw = draws_.fetch_add(1, std::memory_order_relaxed);
+    return static_cast<std::uint32_t>(draw == 0 ? seed_ : Mix(seed_, draw));
   }
   std::uint64_t NextKey() const {
     return Mix(seed_, draws_.fetch_add(1, std::memory_order_relaxed));
@@ -180,12 +186,14 @@ class Dropout final : public OpKernel {
       return CopyTensor(context, x, context.Output(0, x.dims()));
     }
     Tensor& y = context.Output(0, x.dims());
-    const std::uint64_t key = source_.NextKey();
+    // With a seed the mask is that of the operator's definition, which draws from this generator.
+    std::mt19937 engine(source_.NextSeed());
     DispatchType(x.type(), FloatTypes{}, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const auto scale = static_cast<ComputeOf<T>>(1 / (1 - ratio));
       for (std::int64_t i = 0; i < x.size(); ++i) {
-        const bool keep = Unit(Mix(key, static_cast<std::uint64_t>(i))) >= ratio;
+        const std::uint32_t high = engine() >> 5, low = engine() >> 6;
+        const bool keep = (high * 67108864.0 + low) * 0x1p-53 >= ratio;
         y.data_mutable<T>()[i] = Narrow<T>(
             static_cast<ComputeOf<T>>(keep ? Widen(x.data<T>()[i]) * scale : ComputeOf<T>(0)));
         if (mask != nullptr) mask->data_mutable<bool>()[i] = keep;

@@ -318,8 +318,10 @@ class Resize final : public OpKernel {
     const std::int64_t columns = job.rank == 0 ? 1 : job.axis[last].out;
     const std::int64_t in_columns = job.rank == 0 ? 1 : job.axis[last].in;
     const bool row_copy = job.rank == 0 || !job.changes[last];
-    ParallelItems(context, y.size() / columns, 5 + 0.7 * static_cast<double>(columns),
+    const bool doubles = !row_copy && copy.bytes == 4 && Doubles(job.index[last], columns);
+    ParallelItems(context, y.size() / columns, 5 + 0.4 * static_cast<double>(columns),
                   [&](std::int64_t begin, std::int64_t end) {
+                    std::int64_t previous = -1;  // the source of the row before
                     for (std::int64_t r = begin; r < end; ++r) {
                       std::int64_t rest = r, source = 0, pitch = in_columns;
                       bool outside = false;
@@ -333,13 +335,33 @@ class Resize final : public OpKernel {
                       }
                       if (outside) {
                         FillOutside(y, r * columns, columns);
+                        source = -1;
+                      } else if (source == previous) {
+                        copy.At(y.raw_mutable(), r * columns, y.raw(), (r - 1) * columns, columns);
+                      } else if (doubles) {
+                        DoubleRow(static_cast<const std::uint32_t*>(x.raw()) + source,
+                                  static_cast<std::uint32_t*>(y.raw_mutable()) + r * columns,
+                                  columns / 2);
                       } else if (row_copy) {
                         copy.At(y.raw_mutable(), r * columns, x.raw(), source, columns);
                       } else {
                         GatherRow(copy, x, source, job.index[last], y, r * columns, columns);
                       }
+                      previous = source;
                     }
                   });
+  }
+
+  // Twice the size: every entry two times.
+  static bool Doubles(const std::int32_t* index, std::int64_t count) {
+    if (count % 2 != 0) return false;
+    for (std::int64_t o = 0; o < count; ++o) {
+      if (index[o] != o / 2) return false;
+    }
+    return true;
+  }
+  static void DoubleRow(const std::uint32_t* from, std::uint32_t* to, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) to[2 * i] = to[2 * i + 1] = from[i];
   }
 
   void FillOutside(Tensor& y, std::int64_t at, std::int64_t count) const {
