@@ -83,7 +83,11 @@ CpuExecutionProvider::CpuExecutionProvider(const ProviderOptions& options,
   isa_ = LevelCappedBy(cap);
 }
 
-void CpuExecutionProvider::AddPasses(PassPipeline& pipeline, const GraphOptimizerRegistry&) const {
+void CpuExecutionProvider::AddPasses(PassPipeline& pipeline,
+                                     const GraphOptimizerRegistry& optimizers) const {
+  for (const char* name : {"layer_norm", "gelu", "hard_swish"}) {
+    if (const Pass* pass = optimizers.Find(name)) pipeline.Add(*pass);
+  }
   static const PassRegistry registry = [] {
     PassRegistry made;
     passes::RegisterAll(made);

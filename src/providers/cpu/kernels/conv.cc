@@ -110,6 +110,8 @@ class FloatConv final : public OpKernel {
       activation_ = math::Activation::kRelu;
     } else if (name == "Sigmoid") {
       activation_ = math::Activation::kSigmoid;
+    } else if (name == "HardSwish") {
+      activation_ = math::Activation::kHardSwish;
     } else if (name == "Tanh") {
       activation_ = math::Activation::kTanh;
     } else if (name == "LeakyRelu") {

@@ -38,7 +38,9 @@ std::optional<float> Scalar(const Node& node, std::size_t i, float absent) {
 std::optional<std::vector<float>> Parameters(const Node& node) {
   const Attributes& a = node.attributes();
   const std::string& op = node.OpType();
-  if (op == "Relu" || op == "Sigmoid" || op == "Tanh") return std::vector<float>{};
+  if (op == "Relu" || op == "Sigmoid" || op == "Tanh" || op == "HardSwish") {
+    return std::vector<float>{};
+  }
   if (op == "LeakyRelu") return std::vector<float>{a.Float("alpha", 0.01f)};
   if (op == "HardSigmoid") return std::vector<float>{a.Float("alpha", 0.2f), a.Float("beta", 0.5f)};
   if (op != "Clip") return std::nullopt;
@@ -67,9 +69,9 @@ class ActivationPass final : public Pass {
  public:
   std::string_view name() const override { return "conv_activation"; }
   PassStage stage() const override { return PassStage::kExtended; }
-  std::vector<std::string_view> after() const override { return {"conv_residual"}; }
+  std::vector<std::string_view> after() const override { return {"conv_residual", "hard_swish"}; }
   std::vector<std::string_view> roots() const override {
-    return {"Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "Clip"};
+    return {"Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish", "Clip"};
   }
   std::optional<Patch> Propose(const Graph& graph, const Node& node,
                                PassContext& context) const override {
