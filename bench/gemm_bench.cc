@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "peak.h"
+#include "providers/cpu/math/igemm.h"
 #include "providers/cpu/math/testing_levels.h"
 
 namespace switchyard::cpu::math {
@@ -55,6 +56,30 @@ void RunGemm(benchmark::State& state, IsaLevel level, Case c) {
   state.counters["chunks"] = static_cast<double>(plan.chunks);
 }
 
+void RunIgemm(benchmark::State& state, IsaLevel level, std::int64_t m, std::int64_t n,
+              std::int64_t k) {
+  const IgemmOps& ops = IgemmFor(level);
+  const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
+  std::vector<std::uint8_t> a(size(m * k), 3), b(size(n * k), 5);
+  std::vector<std::int32_t> c(size(m * n));
+  std::vector<std::int64_t> packed(ops.packed_b_bytes(k, n) / 8);
+  ops.pack_b(b.data(), true, n, MatrixForm::kRowMajor, k, n, 0, ops.b_panels(n), packed.data());
+  IgemmArgs args;
+  args.a = a.data();
+  args.lda = k;
+  args.b = packed.data();
+  args.c = c.data();
+  args.ldc = n;
+  const GemmPlan plan = ops.plan({m, n, k, 1, MatrixForm::kRowMajor, MatrixForm::kPacked});
+  std::vector<std::int64_t> scratch(plan.scratch_bytes / 8 + 1);
+  for (auto _ : state) {
+    for (std::int64_t i = 0; i < plan.chunks; ++i) ops.run_chunk(plan, args, i, scratch.data());
+    benchmark::ClobberMemory();
+  }
+  ReportShare(state, level,
+              2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+}
+
 void RegisterAll() {
   const Case cases[] = {
       {1024, 1024, 1024, MatrixForm::kPacked},     {384, 3072, 768, MatrixForm::kPacked},
@@ -76,6 +101,10 @@ void RegisterAll() {
                                std::to_string(c.k) + "/" + form;
       benchmark::RegisterBenchmark(name.c_str(), RunGemm, level, c);
     }
+    const std::string prefix = std::string("igemm_u8s8/") + LevelName(level);
+    benchmark::RegisterBenchmark((prefix + "/1024x1024x1024").c_str(), RunIgemm, level, 1024, 1024,
+                                 1024);
+    benchmark::RegisterBenchmark((prefix + "/1x4096x4096").c_str(), RunIgemm, level, 1, 4096, 4096);
   }
 }
 

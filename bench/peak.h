@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "providers/cpu/math/isa_level.h"
+#include "providers/cpu/math/isa.h"
 
 namespace switchyard::cpu::math {
 

@@ -18,6 +18,7 @@ struct Conv {
   static constexpr std::int64_t kTilePixels = V::kManyRegisters ? 2 * kCols : 4 * kCols;
   static constexpr std::int64_t kTilePitch = kTilePixels + 16;
   static constexpr std::int64_t kBlockK = 384;
+  static constexpr std::int64_t kDepthwiseStrip = 5120;  // floats
 
   // ---- shapes ----
 
@@ -113,7 +114,7 @@ struct Conv {
     const std::int64_t unit = plan.path == ConvPath::kRows ? s.out[2] : kTilePixels;
     const std::int64_t units =
         plan.path == ConvPath::kRows ? s.out[1] : CeilDiv(pixels, kTilePixels);
-    std::int64_t take = MinOf(units, MaxOf<std::int64_t>(1, 512 / unit));
+    std::int64_t take = MinOf(units, MaxOf<std::int64_t>(1, (m < 64 ? 1024 : 512) / unit));
     std::int64_t mc = m;
     const double target = MinOf(32e6, MaxOf(0.5e6, total / 48));
     const double unit_flops = 2.0 * static_cast<double>(k) * static_cast<double>(unit);
@@ -122,7 +123,7 @@ struct Conv {
       while (take > 1 && Strip(s, take).Elements() * GroupIn(s) > 65536) --take;
     }
     while (mc >= 96 && unit_flops * static_cast<double>(take * mc) > target &&
-           s.batch * s.groups * CeilDiv(units, take) * CeilDiv(m, mc) < 16) {
+           s.batch * s.groups * CeilDiv(units, take) * CeilDiv(m, mc) < 8) {
       mc = RoundUp(mc / 2, Product::kRows);
     }
     plan.channel_chunks = CeilDiv(m, mc);
@@ -140,6 +141,11 @@ struct Conv {
     } else {
       plan.scratch_bytes = static_cast<std::size_t>((plan.k_block * kTilePitch + 64) * 4 +
                                                     2 * RoundUp(s.kernel[2], 8) * 8);
+      if (plan.path == ConvPath::kUnfold && UnfoldsStrips(s)) {
+        plan.scratch_bytes += static_cast<std::size_t>(
+            (Strip(s, TileRows(s)).Elements() + kCols) * 4 +
+            RoundUp(KernelSize(s) * 8, 64));
+      }
     }
     return plan;
   }
@@ -164,6 +170,16 @@ struct Conv {
     plan.chunks = plan.channel_chunks * plan.pixel_chunks;
     plan.flops_per_chunk = total / static_cast<double>(plan.chunks);
     plan.scratch_bytes = DepthwiseScratchBytes(Strip(s, plan.pixel_chunk), KernelSize(s));
+  }
+
+  // Narrow images are unfolded from padded rows, without a test per run.
+  static bool UnfoldsStrips(const ConvShape& s) {
+    return s.in[0] == 1 && s.out[0] == 1 && s.kernel[0] == 1 && s.stride[2] <= 2 &&
+           s.out[2] <= kTilePixels;
+  }
+  // Output rows that a tile can touch.
+  static std::int64_t TileRows(const ConvShape& s) {
+    return MinOf(s.out[1], kTilePixels / s.out[2] + 2);
   }
 
   // ---- unfolding ----
@@ -258,6 +274,40 @@ struct Conv {
     }
   }
 
+  // The same for output rows from y0 on, through padded rows in `work`.
+  static void UnfoldStrips(const ConvShape& s, const float* input, std::int64_t k0,
+                           std::int64_t kk, const Segment* segments, int count, float* work,
+                           float* dst) {
+    const std::int64_t size = KernelSize(s);
+    const std::int64_t y0 = segments[0].y;
+    const StripShape strip = Strip(s, segments[count - 1].y - y0 + 1);
+    auto* taps = reinterpret_cast<std::int64_t*>(work);
+    float* rows = work + RoundUp(size * 8, 64) / 4;
+    for (std::int64_t i = 0; i < size; ++i) {
+      taps[i] = strip.Tap(i / s.kernel[2], i % s.kernel[2]);
+    }
+    std::int64_t from[kTilePixels];
+    for (int g = 0; g < count; ++g) from[g] = strip.Row(segments[g].y - y0) + segments[g].x;
+    std::int64_t channel = k0 / size;
+    std::int64_t tap = k0 - channel * size;
+    strip.Fill(input + channel * InPixels(s), y0, rows, false);
+    for (std::int64_t i = 0; i < kk; ++i, dst += kTilePitch) {
+      const float* src = rows + taps[tap];
+      for (int g = 0; g < count; ++g) {
+        const float* run = src + from[g];
+        float* out = dst + segments[g].at;
+        for (std::int64_t x = 0; x < segments[g].count; x += V::kW) {
+          V::Store(out + x, V::Load(run + x));
+        }
+      }
+      if (++tap == size && i + 1 < kk) {
+        tap = 0;
+        ++channel;
+        strip.Fill(input + channel * InPixels(s), y0, rows, true);
+      }
+    }
+  }
+
   // ---- running ----
 
   struct Piece {
@@ -336,6 +386,8 @@ struct Conv {
       first[x] = FirstInside(shift, s.stride[2]);
       last[x] = FirstInside(s.in[2] + shift, s.stride[2]);
     }
+    const bool strips = UnfoldsStrips(s);
+    float* strip_work = reinterpret_cast<float*>(first + 2 * RoundUp(s.kernel[2], 8));
     Segment segments[kTilePixels];
     TileArgs<F32> t;
     t.ldc = pixels;
@@ -345,7 +397,9 @@ struct Conv {
       const int count = plan.path == ConvPath::kUnfold ? CutSegments(s, tile0, tile1, segments) : 0;
       for (std::int64_t k0 = 0; k0 < k; k0 += plan.k_block) {
         const std::int64_t kk = MinOf(plan.k_block, k - k0);
-        if (plan.path == ConvPath::kUnfold) {
+        if (plan.path == ConvPath::kUnfold && strips) {
+          UnfoldStrips(s, p.input, k0, kk, segments, count, strip_work, tile);
+        } else if (plan.path == ConvPath::kUnfold) {
           Unfold(s, p.input, k0, kk, segments, count, first, last, tile);
         } else {
           for (std::int64_t i = 0; i < kk; ++i) {
@@ -372,14 +426,16 @@ struct Conv {
     const StripShape strip = Strip(s, p.u1 - p.u0);
     auto* offsets = reinterpret_cast<std::int32_t*>(scratch);
     float* rows = scratch + RoundUp(k, 16);
-    std::int32_t* next = offsets;
+    const std::int64_t size = KernelSize(s);
+    const std::int64_t plane = strip.Elements();
+    for (std::int64_t i = 0; i < size; ++i) {
+      offsets[i] = static_cast<std::int32_t>(strip.Tap(i / s.kernel[2], i % s.kernel[2]));
+    }
+    for (std::int64_t i = size; i < k; ++i) {
+      offsets[i] = offsets[i - size] + static_cast<std::int32_t>(plane);
+    }
     for (std::int64_t c = 0; c < GroupIn(s); ++c) {
-      strip.Fill(p.input + c * InPixels(s), p.u0, rows + c * strip.Elements());
-      for (std::int64_t ky = 0; ky < s.kernel[1]; ++ky) {
-        for (std::int64_t kx = 0; kx < s.kernel[2]; ++kx) {
-          *next++ = static_cast<std::int32_t>(c * strip.Elements() + strip.Tap(ky, kx));
-        }
-      }
+      strip.Fill(p.input + c * InPixels(s), p.u0, rows + c * plane, false);
     }
     TileArgs<F32> t;
     t.ldc = pixels;
@@ -428,14 +484,17 @@ struct Conv {
     const std::int64_t y1 = MinOf(s.out[1], y0 + plan.pixel_chunk);
     const std::int64_t plane0 = planes * plan.channel_chunk;
     const std::int64_t plane1 = MinOf(s.batch * s.out_channels, plane0 + plan.channel_chunk);
-    const StripShape strip = Strip(s, y1 - y0);
+    // Row blocks whose padded rows stay in L1.
+    std::int64_t block = y1 - y0;
+    const std::int64_t row_size = Strip(s, 1).RowSize();
+    if (Strip(s, block).Elements() > kDepthwiseStrip) {
+      const std::int64_t rows_in = kDepthwiseStrip / row_size - (s.kernel[1] - 1) * s.dilation[1];
+      block = MaxOf<std::int64_t>(4, rows_in / s.stride[1] / 4 * 4);
+    }
     DepthwisePlane d;
-    d.strip = &strip;
     d.kernel_y = s.kernel[1];
     d.kernel_x = s.kernel[2];
     d.dense = s.dilation[1] == 1 && s.dilation[2] == 1;
-    d.y0 = y0;
-    d.y1 = y1;
     d.out_x = s.out[2];
     d.scratch = scratch;
     for (std::int64_t plane = plane0; plane < plane1; ++plane) {
@@ -445,8 +504,16 @@ struct Conv {
       d.input = args.input + (image * s.in_channels + in_channel) * InPixels(s);
       d.weight = args.weight + channel * KernelSize(s);
       d.output = args.output + plane * OutPixels(s);
-      d.fill = plane == plane0 || channel % GroupOut(s) == 0;
-      DepthwiseRun(d, args.epilogue, image, channel);
+      for (std::int64_t y = y0; y < y1; y += block) {
+        d.y0 = y;
+        d.y1 = MinOf(y1, y + block);
+        const StripShape strip = Strip(s, d.y1 - y);
+        d.strip = &strip;
+        d.first = plane == plane0 && y == y0;
+        d.zeroed = block == y1 - y0 && !d.first;
+        d.fill = block < y1 - y0 || d.first || channel % GroupOut(s) == 0;
+        DepthwiseRun(d, args.epilogue, image, channel);
+      }
     }
   }
 

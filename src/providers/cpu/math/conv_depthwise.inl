@@ -12,7 +12,9 @@ struct DepthwisePlane {
   const StripShape* strip;
   std::int64_t kernel_y, kernel_x;
   bool dense;  // no dilation
-  bool fill;   // the strip in scratch is not that of this input yet
+  bool first;  // of its chunk: the scratch holds no tap offsets yet
+  bool zeroed;  // the pads in scratch are those of these rows
+  bool fill;    // the strip in scratch is not that of this input yet
   std::int64_t y0, y1, out_x;
   const float* input;
   const float* weight;
@@ -55,6 +57,11 @@ __attribute__((noinline)) void DepthwiseRows(const DepthwisePlane& d, const floa
   constexpr int kInRows = (R - 1) * S + K;
   const std::int64_t row_size = d.strip->RowSize();
   const std::int64_t pitch = d.strip->pitch;
+  // Nine weights stay in registers; the stores to `out` would make the compiler reload them.
+  constexpr int kHeld = K == 3 ? 9 : 1;
+  F32::Reg held[kHeld];
+#pragma GCC unroll 9
+  for (int i = 0; i < kHeld; ++i) held[i] = F32::Load(weights + i * F32::kW);
   for (std::int64_t x = 0; x < d.out_x; x += F32::kW) {
     F32::Reg acc[R];
 #pragma GCC unroll 4
@@ -69,7 +76,11 @@ __attribute__((noinline)) void DepthwiseRows(const DepthwisePlane& d, const floa
         for (int r = 0; r < R; ++r) {
           const int ky = i - r * S;
           if (ky >= 0 && ky < K) {
-            acc[r] = F32::Fma(v, F32::Load(weights + (ky * K + k) * F32::kW), acc[r]);
+            if constexpr (K == 3) {
+              acc[r] = F32::Fma(v, held[ky * K + k], acc[r]);
+            } else {
+              acc[r] = F32::Fma(v, F32::Load(weights + (ky * K + k) * F32::kW), acc[r]);
+            }
           }
         }
       }
@@ -87,6 +98,10 @@ SY_INLINE void DepthwiseSquare(const DepthwisePlane& d, const float* weights, co
   std::int64_t y = d.y0;
   for (; y + 4 <= d.y1; y += 4) {
     DepthwiseRows<K, S, 4>(d, weights, rows + d.strip->Row(y - d.y0), f, d.output, y * d.out_x);
+  }
+  if (y + 2 <= d.y1) {
+    DepthwiseRows<K, S, 2>(d, weights, rows + d.strip->Row(y - d.y0), f, d.output, y * d.out_x);
+    y += 2;
   }
   for (; y < d.y1; ++y) {
     DepthwiseRows<K, S, 1>(d, weights, rows + d.strip->Row(y - d.y0), f, d.output, y * d.out_x);
@@ -136,9 +151,13 @@ SY_INLINE void DepthwiseGeneral(const DepthwisePlane& d, const float* weights,
   float* rows = weights + count * F32::kW + RoundUp(count * 8, 64) / 4;
   for (std::int64_t i = 0; i < count; ++i) {
     F32::Store(weights + i * F32::kW, F32::Set1(d.weight[i]));
-    taps[i] = d.strip->Tap(i / d.kernel_x, i % d.kernel_x);
   }
-  if (d.fill) d.strip->Fill(d.input, d.y0, rows);
+  if (d.first) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      taps[i] = d.strip->Tap(i / d.kernel_x, i % d.kernel_x);
+    }
+  }
+  if (d.fill) d.strip->Fill(d.input, d.y0, rows, d.zeroed);
 
   TileArgs<F32> t;
   SetEpilogue<F32>(t, e, image, channel, 0);

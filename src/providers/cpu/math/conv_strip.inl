@@ -37,9 +37,11 @@ struct StripShape {
     return ky * dilation_y * RowSize() + x % stride_x * pitch + x / stride_x;
   }
 
-  void FillRow(const float* src, float* dst) const {
+  // Writes up to a vector beyond the row.
+  void FillRow(const float* src, float* dst, bool zeroed) const {
     const std::int64_t size = RowSize();
     if (src == nullptr) {
+      if (zeroed) return;
       for (std::int64_t i = 0; i < size; i += F32::kW) F32::Store(dst + i, F32::Zero());
       return;
     }
@@ -50,14 +52,26 @@ struct StripShape {
     if (phases == 1) {
       const std::int64_t at = begin + pad_x;
       const std::int64_t n = end - begin;
-      for (std::int64_t i = 0; i < at; ++i) dst[i] = 0;
+      if (!zeroed) {
+        for (std::int64_t i = 0; i < at; i += F32::kW) F32::Store(dst + i, F32::Zero());
+      }
+      float* out = dst + at;
+      const float* in = src + begin;
       std::int64_t i = 0;
-      for (; i + F32::kW <= n; i += F32::kW) F32::Store(dst + at + i, F32::Load(src + begin + i));
-      for (; i < n; ++i) dst[at + i] = src[begin + i];
-      for (i = at + n; i < size; ++i) dst[i] = 0;
+      for (; i + F32::kW <= n; i += F32::kW) F32::Store(out + i, F32::Load(in + i));
+      // The part vector carries the first zeros of the end pad. Stores may reach into the next row,
+      // which is filled after this one.
+      if (i < n) {
+        F32::Store(out + i, F32::LoadN(in + i, static_cast<int>(n - i)));
+        i += F32::kW;
+      }
+      if (zeroed) return;
+      for (i += at; i < size; i += F32::kW) F32::Store(dst + i, F32::Zero());
       return;
     }
-    for (std::int64_t i = 0; i < size; i += F32::kW) F32::Store(dst + i, F32::Zero());
+    if (!zeroed) {
+      for (std::int64_t i = 0; i < size; i += F32::kW) F32::Store(dst + i, F32::Zero());
+    }
     std::int64_t i = begin;
     if (phases == 2) {
       if ((i + pad_x) % 2 != 0 && i < end) {
@@ -71,18 +85,50 @@ struct StripShape {
         F32::Store(dst + pitch + (i + pad_x) / 2, odd);
       }
     }
+    if (phases == 4) {
+      for (; (i + pad_x) % 4 != 0 && i < end; ++i) {
+        dst[(i + pad_x) % 4 * pitch + (i + pad_x) / 4] = src[i];
+      }
+      while (i < end && (i + pad_x) / 4 + F32::kW <= pitch) {
+        F32::Reg v[4];
+#pragma GCC unroll 4
+        for (int q = 0; q < 4; ++q) {
+          const std::int64_t left = end - i - q * F32::kW;
+          v[q] = left >= F32::kW ? F32::Load(src + i + q * F32::kW)
+                 : left > 0 ? F32::LoadN(src + i + q * F32::kW, static_cast<int>(left))
+                            : F32::Zero();
+        }
+        F32::Reg a[2], b[2], p[4];
+        F32::Deinterleave(v[0], v[1], a[0], b[0]);
+        F32::Deinterleave(v[2], v[3], a[1], b[1]);
+        F32::Deinterleave(a[0], a[1], p[0], p[2]);
+        F32::Deinterleave(b[0], b[1], p[1], p[3]);
+        float* out = dst + (i + pad_x) / 4;
+#pragma GCC unroll 4
+        for (int q = 0; q < 4; ++q) F32::Store(out + q * pitch, p[q]);
+        i += 4 * F32::kW;
+      }
+    }
+    if (i >= end) return;
+    std::int64_t phase = (i + pad_x) % phases;
+    float* out = dst + (i + pad_x) / phases;
     for (; i < end; ++i) {
-      const std::int64_t column = i + pad_x;
-      dst[column % phases * pitch + column / phases] = src[i];
+      out[phase * pitch] = src[i];
+      if (++phase == phases) {
+        phase = 0;
+        ++out;
+      }
     }
   }
 
-  // All rows for output rows from y0 on.
-  void Fill(const float* plane, std::int64_t y0, float* dst) const {
+  // All rows for output rows from y0 on. zeroed: the last call for `dst` was for the same y0, so the
+  // pads are there already.
+  void Fill(const float* plane, std::int64_t y0, float* dst, bool zeroed) const {
     const std::int64_t first = y0 * stride_y - pad_y;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t y = first + r;
-      FillRow(y < 0 || y >= in_y ? nullptr : plane + y * in_x, dst + r * RowSize());
+      FillRow(y < 0 || y >= in_y ? nullptr : plane + y * in_x, dst + r * RowSize(),
+              zeroed);
     }
   }
 };

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "providers/cpu/math/epilogue.h"
-#include "providers/cpu/math/isa_level.h"
+#include "providers/cpu/math/isa.h"
 
 namespace switchyard::cpu::math {
 

@@ -8,7 +8,8 @@ namespace switchyard::cpu::math {
 namespace {
 
 // Rows up to which unpacked B is read in place instead of being packed.
-constexpr std::int64_t kFewRows = 4;
+constexpr std::int64_t kFewRows = 4;    // by dot products
+constexpr std::int64_t kStreamRows = 8;  // by streaming row-major B
 
 template <class V>
 struct Gemm {
@@ -169,15 +170,15 @@ struct Gemm {
     const GemmShape& s = plan.shape;
     if (s.m <= 0 || s.n <= 0 || s.batch <= 0) return plan;
     const bool few_rows = s.m <= kFewRows && s.a != MatrixForm::kPacked;
+    const bool stream_rows = s.m <= kStreamRows && s.a != MatrixForm::kPacked;
     plan.m_chunk = s.m;
     plan.m_chunks = 1;
     plan.n_chunk = s.n;
     plan.n_chunks = 1;
     if (few_rows && s.b == MatrixForm::kTransposed) {
       plan.path = GemmPath::kDot;
-      plan.n_chunk =
-          MaxOf<std::int64_t>(16, MinOf<std::int64_t>(s.n, RoundUp(32768 / (s.k + 1), 16)));
-    } else if (few_rows && s.b == MatrixForm::kRowMajor) {
+      plan.n_chunk = MaxOf<std::int64_t>(16, MinOf<std::int64_t>(s.n, RoundUp(32768 / (s.k + 1), 16)));
+    } else if (stream_rows && s.b == MatrixForm::kRowMajor) {
       plan.path = GemmPath::kRowStream;
       plan.n_chunk = MinOf<std::int64_t>(s.n, 512);
     } else if (s.n <= kFewRows && s.m > 12 && s.a == MatrixForm::kRowMajor) {
@@ -373,7 +374,7 @@ struct Gemm {
 
   // sums[r][j] += sum over four rows of B, in the order of k.
   template <int kSteps>
-  static SY_INLINE void StreamRows(const T* const* b, const T (*x)[kFewRows], std::int64_t rows,
+  static SY_INLINE void StreamRows(const T* const* b, const T (*x)[kStreamRows], std::int64_t rows,
                                    std::int64_t n, T* sums, std::int64_t ld) {
     std::int64_t j = 0;
     for (; j + V::kW <= n; j += V::kW) {
@@ -405,7 +406,7 @@ struct Gemm {
     const AView<V> a = ViewA(plan, args, p.a);
     const std::int64_t n = p.n1 - p.n0;
     for (std::int64_t i = 0; i < s.m * n; ++i) scratch[i] = 0;
-    T x[4][kFewRows];
+    T x[4][kStreamRows];
     const T* rows[4];
     std::int64_t k = 0;
     while (k < s.k) {

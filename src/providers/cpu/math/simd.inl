@@ -65,6 +65,12 @@ struct F32 {
     even = _mm512_permutex2var_ps(a, e, b);
     odd = _mm512_permutex2var_ps(a, _mm512_add_epi32(e, _mm512_set1_epi32(1)), b);
   }
+  // The inverse: a0, b0, a1, b1 ...
+  static SY_INLINE void Interleave(Reg a, Reg b, Reg& low, Reg& high) {
+    const __m512i i = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    low = _mm512_permutex2var_ps(a, i, b);
+    high = _mm512_permutex2var_ps(a, _mm512_add_epi32(i, _mm512_set1_epi32(8)), b);
+  }
 };
 
 struct F64 {
@@ -157,6 +163,13 @@ struct F32 {
     const Reg high = _mm256_permute2f128_ps(a, b, 0x31);
     even = _mm256_shuffle_ps(low, high, 0x88);
     odd = _mm256_shuffle_ps(low, high, 0xdd);
+  }
+  // The inverse: a0, b0, a1, b1 ...
+  static SY_INLINE void Interleave(Reg a, Reg b, Reg& low, Reg& high) {
+    const Reg l = _mm256_unpacklo_ps(a, b);
+    const Reg h = _mm256_unpackhi_ps(a, b);
+    low = _mm256_permute2f128_ps(l, h, 0x20);
+    high = _mm256_permute2f128_ps(l, h, 0x31);
   }
 };
 
@@ -261,6 +274,13 @@ struct Portable {
     for (int i = 0; i < N; ++i) {
       even[i] = 2 * i < N ? a[2 * i] : b[2 * i - N];
       odd[i] = 2 * i < N ? a[2 * i + 1] : b[2 * i + 1 - N];
+    }
+  }
+  // The inverse: a0, b0, a1, b1 ...
+  static SY_INLINE void Interleave(Reg a, Reg b, Reg& low, Reg& high) {
+    for (int i = 0; i < N; ++i) {
+      low[i] = i % 2 == 0 ? a[i / 2] : b[i / 2];
+      high[i] = i % 2 == 0 ? a[(i + N) / 2] : b[(i + N) / 2];
     }
   }
 };

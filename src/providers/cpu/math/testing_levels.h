@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "providers/cpu/math/isa_level.h"
+#include "providers/cpu/math/isa.h"
 
 namespace switchyard::cpu::math {
 
