@@ -44,8 +44,8 @@ void RunConv(benchmark::State& state, const Ops& ops, IsaLevel level, Case c) {
   e.activation = Activation::kRelu;
   const auto plan = ops.plan(s);
   std::vector<double> scratch(plan.scratch_bytes / 8 + 8);
-  auto* work = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) /
-                                       64 * 64);
+  auto* work =
+      reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
   const ConvArgs args{x.data(), packed.data(), y.data(), &e};
   for (auto _ : state) {
     for (std::int64_t i = 0; i < plan.chunks; ++i) ops.run_chunk(plan, args, i, work);
@@ -84,10 +84,9 @@ void RegisterAll() {
       });
       if (c.kernel != 3 || c.stride != 1 || c.groups != 1) continue;
       // The direct product's flops: above the peak where the saving shows.
-      benchmark::RegisterBenchmark(("winograd/" + name).c_str(),
-                                   [level, c](benchmark::State& state) {
-                                     RunConv(state, WinogradFor(level), level, c);
-                                   });
+      benchmark::RegisterBenchmark(
+          ("winograd/" + name).c_str(),
+          [level, c](benchmark::State& state) { RunConv(state, WinogradFor(level), level, c); });
     }
   }
 }

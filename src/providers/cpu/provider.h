@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "providers/cpu/math/isa_level.h"
+#include "providers/cpu/math/isa.h"
 #include "switchyard/ep/execution_provider.h"
 #include "switchyard/ep/provider_factory.h"
 

@@ -143,8 +143,7 @@ struct Conv {
                                                     2 * RoundUp(s.kernel[2], 8) * 8);
       if (plan.path == ConvPath::kUnfold && UnfoldsStrips(s)) {
         plan.scratch_bytes += static_cast<std::size_t>(
-            (Strip(s, TileRows(s)).Elements() + kCols) * 4 +
-            RoundUp(KernelSize(s) * 8, 64));
+            (Strip(s, TileRows(s)).Elements() + kCols) * 4 + RoundUp(KernelSize(s) * 8, 64));
       }
     }
     return plan;
@@ -275,9 +274,8 @@ struct Conv {
   }
 
   // The same for output rows from y0 on, through padded rows in `work`.
-  static void UnfoldStrips(const ConvShape& s, const float* input, std::int64_t k0,
-                           std::int64_t kk, const Segment* segments, int count, float* work,
-                           float* dst) {
+  static void UnfoldStrips(const ConvShape& s, const float* input, std::int64_t k0, std::int64_t kk,
+                           const Segment* segments, int count, float* work, float* dst) {
     const std::int64_t size = KernelSize(s);
     const std::int64_t y0 = segments[0].y;
     const StripShape strip = Strip(s, segments[count - 1].y - y0 + 1);

@@ -11,8 +11,8 @@ namespace {
 struct DepthwisePlane {
   const StripShape* strip;
   std::int64_t kernel_y, kernel_x;
-  bool dense;  // no dilation
-  bool first;  // of its chunk: the scratch holds no tap offsets yet
+  bool dense;   // no dilation
+  bool first;   // of its chunk: the scratch holds no tap offsets yet
   bool zeroed;  // the pads in scratch are those of these rows
   bool fill;    // the strip in scratch is not that of this input yet
   std::int64_t y0, y1, out_x;

@@ -95,8 +95,8 @@ struct StripShape {
         for (int q = 0; q < 4; ++q) {
           const std::int64_t left = end - i - q * F32::kW;
           v[q] = left >= F32::kW ? F32::Load(src + i + q * F32::kW)
-                 : left > 0 ? F32::LoadN(src + i + q * F32::kW, static_cast<int>(left))
-                            : F32::Zero();
+                 : left > 0      ? F32::LoadN(src + i + q * F32::kW, static_cast<int>(left))
+                                 : F32::Zero();
         }
         F32::Reg a[2], b[2], p[4];
         F32::Deinterleave(v[0], v[1], a[0], b[0]);
@@ -121,14 +121,13 @@ struct StripShape {
     }
   }
 
-  // All rows for output rows from y0 on. zeroed: the last call for `dst` was for the same y0, so the
-  // pads are there already.
+  // All rows for output rows from y0 on. zeroed: the last call for `dst` was for the same y0, so
+  // the pads are there already.
   void Fill(const float* plane, std::int64_t y0, float* dst, bool zeroed) const {
     const std::int64_t first = y0 * stride_y - pad_y;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t y = first + r;
-      FillRow(y < 0 || y >= in_y ? nullptr : plane + y * in_x, dst + r * RowSize(),
-              zeroed);
+      FillRow(y < 0 || y >= in_y ? nullptr : plane + y * in_x, dst + r * RowSize(), zeroed);
     }
   }
 };

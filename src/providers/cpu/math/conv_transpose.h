@@ -1,5 +1,5 @@
-// Transposed convolutions of float tensors, channels first, 1 to 3 spatial dimensions. Each residue of
-// the output position modulo the stride is a product over the taps that reach it, so nothing is
+// Transposed convolutions of float tensors, channels first, 1 to 3 spatial dimensions. Each residue
+// of the output position modulo the stride is a product over the taps that reach it, so nothing is
 // scattered and chunks never share output. Chunked and pure like conv.h.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace switchyard::cpu::math {
 
-// The fields of ConvShape with the meaning of ConvTranspose: input [batch, in_channels, in...], weight
-// [in_channels, out_channels / groups, kernel...], output [batch, out_channels, out...]; output
-// position = input position * stride + tap * dilation - pad. weight_packed must be true.
+// The fields of ConvShape with the meaning of ConvTranspose: input [batch, in_channels, in...],
+// weight [in_channels, out_channels / groups, kernel...], output [batch, out_channels, out...];
+// output position = input position * stride + tap * dilation - pad. weight_packed must be true.
 struct ConvTransposePlan {
   ConvShape shape;
   std::int64_t row_chunk = 0;  // output rows (depth and height together) per chunk

@@ -29,7 +29,8 @@ struct ConvTranspose {
     return n;
   }
 
-  // ---- weights: per group and residue (z, y, x) the panels of a [GroupOut, GroupIn * taps] matrix ----
+  // ---- weights: per group and residue (z, y, x) the panels of a [GroupOut, GroupIn * taps] matrix
+  // ----
 
   static std::int64_t GroupElements(const ConvShape& s) {
     return static_cast<std::int64_t>(
@@ -55,8 +56,7 @@ struct ConvTranspose {
       for (std::int64_t z = 0; z < s.stride[0]; ++z) {
         for (std::int64_t y = 0; y < s.stride[1]; ++y) {
           for (std::int64_t x = 0; x < s.stride[2]; ++x) {
-            const std::int64_t k =
-                GroupIn(s) * Taps(s, 0, z) * Taps(s, 1, y) * Taps(s, 2, x);
+            const std::int64_t k = GroupIn(s) * Taps(s, 0, z) * Taps(s, 1, y) * Taps(s, 2, x);
             float* dst = matrix + panel * Product::kRows * k;
             for (std::int64_t c = 0; c < GroupIn(s); ++c) {
               const float* src = weight + ((g * GroupIn(s) + c) * GroupOut(s) + row0) * size;
@@ -142,16 +142,16 @@ struct ConvTranspose {
                          static_cast<double>(KernelSize(s)) *
                          static_cast<double>(s.in[0] * s.in[1] * s.in[2]);
     const double row_flops = total / static_cast<double>(s.batch * s.groups * rows);
-    plan.row_chunk = MaxOf<std::int64_t>(
-        1, MinOf(rows, static_cast<std::int64_t>(0.5e6 / (row_flops + 1))));
+    plan.row_chunk =
+        MaxOf<std::int64_t>(1, MinOf(rows, static_cast<std::int64_t>(0.5e6 / (row_flops + 1))));
     plan.row_chunks = CeilDiv(rows, plan.row_chunk);
     plan.chunks = s.batch * s.groups * plan.row_chunks;
     plan.flops_per_chunk = row_flops * static_cast<double>(plan.row_chunk);
     const Layout l = LayOut(s);
-    plan.scratch_bytes = static_cast<std::size_t>(
-        (RoundUp(l.k, 16) + GroupIn(s) * l.taps_y * l.pitch + kCols +
-         s.stride[2] * GroupOut(s) * l.run + RoundUp(s.out[2], 16)) *
-        4);
+    plan.scratch_bytes =
+        static_cast<std::size_t>((RoundUp(l.k, 16) + GroupIn(s) * l.taps_y * l.pitch + kCols +
+                                  s.stride[2] * GroupOut(s) * l.run + RoundUp(s.out[2], 16)) *
+                                 4);
     return plan;
   }
 
@@ -179,8 +179,8 @@ struct ConvTranspose {
           if (!Reaches(s, 1, y, ky)) continue;
           const std::int64_t iy = (y + s.pad[1] - ky * s.dilation[1]) / s.stride[1];
           const bool inside = iz >= 0 && iz < s.in[0] && iy >= 0 && iy < s.in[1];
-          FillRow(s, l,
-                  inside ? input + ((c * s.in[0] + iz) * s.in[1] + iy) * s.in[2] : nullptr, rows);
+          FillRow(s, l, inside ? input + ((c * s.in[0] + iz) * s.in[1] + iy) * s.in[2] : nullptr,
+                  rows);
           rows += l.pitch;
           ++taps;
         }
@@ -234,8 +234,8 @@ struct ConvTranspose {
     const std::int64_t row1 = MinOf(s.out[0] * s.out[1], row0 + plan.row_chunk);
     const std::int64_t group = chunk / plan.row_chunks % s.groups;
     const std::int64_t image = chunk / plan.row_chunks / s.groups;
-    const float* input = args.input + (image * s.in_channels + group * GroupIn(s)) * s.in[0] *
-                                          s.in[1] * s.in[2];
+    const float* input =
+        args.input + (image * s.in_channels + group * GroupIn(s)) * s.in[0] * s.in[1] * s.in[2];
     const float* weight = args.weight + group * GroupElements(s);
     float* output = args.output + image * s.out_channels * out_pixels;
 

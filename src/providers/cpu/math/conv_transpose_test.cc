@@ -71,9 +71,10 @@ std::vector<double> Reference(const ConvShape& s, const std::vector<float>& x,
             }
             if (!inside) continue;
             y[static_cast<std::size_t>(index)] +=
-                static_cast<double>(x[static_cast<std::size_t>(
-                    (n * s.in_channels + c) * Volume(s.in) + p)]) *
-                static_cast<double>(w[static_cast<std::size_t>((c * go + o) * Volume(s.kernel) + k)]);
+                static_cast<double>(
+                    x[static_cast<std::size_t>((n * s.in_channels + c) * Volume(s.in) + p)]) *
+                static_cast<double>(
+                    w[static_cast<std::size_t>((c * go + o) * Volume(s.kernel) + k)]);
           }
         }
       }
@@ -108,9 +109,9 @@ void Check(const ConvShape& s) {
       ops->run_chunk(plan, args, i, scratch.data());
     }
     for (std::size_t i = 0; i < want.size(); ++i) {
-      const double v = std::max(
-          0.0, want[i] + static_cast<double>(
-                             bias[i / pixels % static_cast<std::size_t>(s.out_channels)]));
+      const double v =
+          std::max(0.0, want[i] + static_cast<double>(
+                                      bias[i / pixels % static_cast<std::size_t>(s.out_channels)]));
       ASSERT_NEAR(y[i], v, 2e-5) << name << " at " << i << " kernel " << s.kernel[1] << "x"
                                  << s.kernel[2] << " stride " << s.stride[2];
     }

@@ -8,7 +8,7 @@ namespace switchyard::cpu::math {
 namespace {
 
 // Rows up to which unpacked B is read in place instead of being packed.
-constexpr std::int64_t kFewRows = 4;    // by dot products
+constexpr std::int64_t kFewRows = 4;     // by dot products
 constexpr std::int64_t kStreamRows = 8;  // by streaming row-major B
 
 template <class V>
@@ -177,7 +177,8 @@ struct Gemm {
     plan.n_chunks = 1;
     if (few_rows && s.b == MatrixForm::kTransposed) {
       plan.path = GemmPath::kDot;
-      plan.n_chunk = MaxOf<std::int64_t>(16, MinOf<std::int64_t>(s.n, RoundUp(32768 / (s.k + 1), 16)));
+      plan.n_chunk =
+          MaxOf<std::int64_t>(16, MinOf<std::int64_t>(s.n, RoundUp(32768 / (s.k + 1), 16)));
     } else if (stream_rows && s.b == MatrixForm::kRowMajor) {
       plan.path = GemmPath::kRowStream;
       plan.n_chunk = MinOf<std::int64_t>(s.n, 512);

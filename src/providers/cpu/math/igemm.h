@@ -41,8 +41,7 @@ struct IgemmArgs {
 struct IgemmOps {
   std::int64_t tile_cols;
   GemmPlan (*plan)(const GemmShape& shape);  // A row-major
-  void (*run_chunk)(const GemmPlan& plan, const IgemmArgs& args, std::int64_t chunk,
-                    void* scratch);
+  void (*run_chunk)(const GemmPlan& plan, const IgemmArgs& args, std::int64_t chunk, void* scratch);
   // Panels are independent; 64-byte aligned destinations.
   std::int64_t (*b_panels)(std::int64_t n);
   std::size_t (*packed_b_bytes)(std::int64_t k, std::int64_t n);

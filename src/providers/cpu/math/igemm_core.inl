@@ -1,5 +1,5 @@
-// Integer matrix products of one ISA level, after simd.inl. B is kept as signed bytes, A as four bytes
-// per step of K: two 16-bit values (multiply-add of pairs) or four unsigned bytes (VNNI).
+// Integer matrix products of one ISA level, after simd.inl. B is kept as signed bytes, A as four
+// bytes per step of K: two 16-bit values (multiply-add of pairs) or four unsigned bytes (VNNI).
 #pragma once
 
 #include "providers/cpu/math/igemm.h"
@@ -134,9 +134,9 @@ struct Igemm {
         const bool inside = k0 + g < k;
         const std::uint8_t* row = b + (inside ? (k0 + g) * row_stride : 0);
         for (std::int64_t j = 0; j < kCols; ++j) {
-          const std::int8_t v =
-              inside && j < cols ? static_cast<std::int8_t>(row[j * col_stride] ^ flip)
-                                 : std::int8_t{0};
+          const std::int8_t v = inside && j < cols
+                                    ? static_cast<std::int8_t>(row[j * col_stride] ^ flip)
+                                    : std::int8_t{0};
           out[j * kGroup + g] = v;
           sums[j] += v;
         }
@@ -144,9 +144,8 @@ struct Igemm {
     }
   }
 
-  static void PackB(const void* b, bool b_signed, std::int64_t ldb, MatrixForm form,
-                    std::int64_t k, std::int64_t n, std::int64_t begin, std::int64_t end,
-                    void* packed) {
+  static void PackB(const void* b, bool b_signed, std::int64_t ldb, MatrixForm form, std::int64_t k,
+                    std::int64_t n, std::int64_t begin, std::int64_t end, void* packed) {
     const bool transposed = form == MatrixForm::kTransposed;
     for (std::int64_t p = begin; p < end; ++p) {
       PackPanel(static_cast<const std::uint8_t*>(b) + p * kCols * (transposed ? ldb : 1), b_signed,
@@ -183,8 +182,9 @@ struct Igemm {
     plan.n_chunks = CeilDiv(s.n, plan.n_chunk);
     plan.chunks = s.batch * plan.m_chunks * plan.n_chunks;
     plan.flops_per_chunk = total / static_cast<double>(plan.chunks);
-    plan.scratch_bytes = static_cast<std::size_t>(
-        RoundUp(MinOf(plan.m_chunk, s.m) * (ARowBytes(s.k) + 4), 64) + (pack ? PanelBytes(s.k) : 0));
+    plan.scratch_bytes =
+        static_cast<std::size_t>(RoundUp(MinOf(plan.m_chunk, s.m) * (ARowBytes(s.k) + 4), 64) +
+                                 (pack ? PanelBytes(s.k) : 0));
     return plan;
   }
 
@@ -321,7 +321,8 @@ struct Igemm {
     auto* row_sums = static_cast<std::int32_t*>(scratch);
     char* packed_a = static_cast<char*>(scratch) + rows * 4;
     for (std::int64_t r = 0; r < rows; ++r) {
-      row_sums[r] = PackRow(a + (p.m0 + r) * args.lda, args.a_signed, s.k, packed_a + r * row_bytes);
+      row_sums[r] =
+          PackRow(a + (p.m0 + r) * args.lda, args.a_signed, s.k, packed_a + r * row_bytes);
     }
     char* panel_work =
         static_cast<char*>(scratch) + RoundUp(MinOf(plan.m_chunk, s.m) * (row_bytes + 4), 64);
@@ -353,9 +354,7 @@ struct Igemm {
     }
   }
 
-  static constexpr IgemmOps Ops() {
-    return {kCols, Plan, RunChunk, BPanels, PackedBBytes, PackB};
-  }
+  static constexpr IgemmOps Ops() { return {kCols, Plan, RunChunk, BPanels, PackedBBytes, PackB}; }
 };
 
 }  // namespace

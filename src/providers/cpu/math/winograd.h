@@ -1,6 +1,6 @@
 // 3x3 convolutions by Winograd's F(4x4, 3x3): a quarter of the multiplications, rounding error some
-// ten times that of the direct product. The caller decides whether that is admitted. Chunked and pure
-// like conv.h.
+// ten times that of the direct product. The caller decides whether that is admitted. Chunked and
+// pure like conv.h.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Winograd convolutions of one ISA level, after conv_core.inl. The transforms work on kW tiles of a row
-// of tiles at once; the strip's four phases make each of a tile's six columns a contiguous load.
+// Winograd convolutions of one ISA level, after conv_core.inl. The transforms work on kW tiles of a
+// row of tiles at once; the strip's four phases make each of a tile's six columns a contiguous
+// load.
 #pragma once
 
 #include "providers/cpu/math/conv_core.inl"
@@ -83,7 +84,8 @@ struct Winograd {
     return StripShape::For(s.in[1], s.in[2], TilesX(s), 6, 6, 4, 4, 1, 1, s.pad[1], s.pad[2],
                            tile_rows);
   }
-  // Row pitch of V and M: whole vectors, odd in cache lines so that columns spread over the L1 sets.
+  // Row pitch of V and M: whole vectors, odd in cache lines so that columns spread over the L1
+  // sets.
   static std::int64_t Pitch(std::int64_t tiles) {
     const std::int64_t pitch = RoundUp(tiles + V::kW, 16);
     return pitch / 16 % 2 == 0 ? pitch + 16 : pitch;
@@ -102,9 +104,9 @@ struct Winograd {
       const std::int64_t tiles = rows * tiles_x;
       if (rows > 1 && tiles * s.in_channels * kPoints * 4 > limit) break;
       // Whole vectors of tiles, and rows that divide the image.
-      const double fill =
-          static_cast<double>(tiles) / static_cast<double>(RoundUp(tiles, V::kW)) *
-          static_cast<double>(tiles_y) / static_cast<double>(RoundUp(tiles_y, rows));
+      const double fill = static_cast<double>(tiles) / static_cast<double>(RoundUp(tiles, V::kW)) *
+                          static_cast<double>(tiles_y) /
+                          static_cast<double>(RoundUp(tiles_y, rows));
       const double score = fill * (tiles >= 2 * V::kW ? 1.0 : 0.8);
       if (score >= best) {
         best = score;
@@ -113,8 +115,7 @@ struct Winograd {
     }
     plan.row_chunks = CeilDiv(tiles_y, plan.tile_rows);
     std::int64_t channels = RoundUp(s.out_channels, Product::kRows);
-    while (channels >= 96 &&
-           s.batch * plan.row_chunks * CeilDiv(s.out_channels, channels) < 8) {
+    while (channels >= 96 && s.batch * plan.row_chunks * CeilDiv(s.out_channels, channels) < 8) {
       channels = RoundUp(channels / 2, Product::kRows);
     }
     plan.channel_chunk = channels;
@@ -124,9 +125,10 @@ struct Winograd {
                            static_cast<double>(s.out[1] * s.out[2]) /
                            static_cast<double>(plan.chunks);
     const std::int64_t pitch = Pitch(plan.tile_rows * tiles_x);
-    plan.scratch_bytes = static_cast<std::size_t>(
-        (kPoints * pitch * (s.in_channels + kChannelBlock) +
-         Strip(s, plan.tile_rows).Elements() + 8 * kCols) * 4);
+    plan.scratch_bytes =
+        static_cast<std::size_t>((kPoints * pitch * (s.in_channels + kChannelBlock) +
+                                  Strip(s, plan.tile_rows).Elements() + 8 * kCols) *
+                                 4);
     return plan;
   }
 
@@ -264,8 +266,8 @@ struct Winograd {
         for (std::int64_t r = r0; r < r1; ++r) {
           for (std::int64_t x = 0; x < tiles_x; x += V::kW) {
             OutputTiles(from + (r - r0) * tiles_x + x, m_point, f, output + channel * pixels,
-                        r * 4 * s.out[2] + x * 4, s.out[2], MinOf<std::int64_t>(4, s.out[1] - r * 4),
-                        s.out[2] - x * 4);
+                        r * 4 * s.out[2] + x * 4, s.out[2],
+                        MinOf<std::int64_t>(4, s.out[1] - r * 4), s.out[2] - x * 4);
           }
         }
       }
@@ -276,9 +278,8 @@ struct Winograd {
                    output + m0 * pixels + y0 * s.out[2], pixels);
   }
 
-  static void Multiply(const ConvShape& s, const float* weight, const float* v,
-                       std::int64_t pitch, std::int64_t tiles, std::int64_t m, std::int64_t m_end,
-                       float* out) {
+  static void Multiply(const ConvShape& s, const float* weight, const float* v, std::int64_t pitch,
+                       std::int64_t tiles, std::int64_t m, std::int64_t m_end, float* out) {
     const std::int64_t k = s.in_channels;
     const AView<F32> a{weight, 1, Product::kRows, Product::kRows * k, true};
     TileArgs<F32> t;

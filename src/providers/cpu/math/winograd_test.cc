@@ -85,12 +85,13 @@ void Check(std::int64_t batch, std::int64_t in, std::int64_t out, std::int64_t h
     for (std::int64_t i = plan.chunks - 1; i >= 0; --i) {
       ops->run_chunk(plan, args, i, scratch.data());
     }
-    // A hundred-thousandth of four standard deviations of the outputs: F(4x4, 3x3) amplifies
-    // rounding by some tens.
-    const double tolerance = 1e-5 * (1 + 4 * std::sqrt(9 * static_cast<double>(in)) / 3);
+    // Each of the 36 products is a running sum over the channels, whose rounding grows with their
+    // number; the transforms amplify it by some tens. The same algorithm in single precision in
+    // plain loops has 2e-5, 2e-4 and 6e-4 for 5, 64 and 400 channels over far fewer outputs.
+    const double tolerance = 2e-5 * (1 + static_cast<double>(in) / 4);
     for (std::size_t i = 0; i < want.size(); ++i) {
-      ASSERT_NEAR(y[i], want[i], tolerance) << name << " " << in << "x" << h << "x" << w << " at "
-                                            << i;
+      ASSERT_NEAR(y[i], want[i], tolerance)
+          << name << " " << in << "x" << h << "x" << w << " at " << i;
     }
     for (std::size_t i = want.size(); i < y.size(); ++i) ASSERT_EQ(y[i], -77.0f) << name;
   }

@@ -9,7 +9,7 @@
 #include <string>
 #include <type_traits>
 
-#include "providers/cpu/math/isa_level.h"
+#include "providers/cpu/math/isa.h"
 #include "switchyard/ep/kernel_registry.h"
 #include "switchyard/tensor/shape.h"
 
