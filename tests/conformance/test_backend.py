@@ -1,0 +1,22 @@
+"""ONNX's backend cases on the CPU provider, against gaps.txt."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_backend(case_name, outcomes, gaps):
+    outcome = outcomes[case_name]
+    reason = gaps.get(case_name)
+    if reason is None:
+        assert outcome.status == "pass", f"{outcome.status}: {outcome.reason}"
+    elif reason.startswith("random:"):
+        assert outcome.status in ("pass", "mismatch"), f"{outcome.status}: {outcome.reason}"
+        pytest.skip(reason)
+    else:
+        assert outcome.status != "pass", "passes: take it out of gaps.txt (--update-gaps)"
+        pytest.xfail(reason)
+
+
+def test_gaps_name_cases_of_the_package(gaps, known_cases):
+    assert not set(gaps) - known_cases
