@@ -30,9 +30,11 @@ thread_local const void* current_team = nullptr;
 
 }  // namespace
 
-// A loop is published by raising `epoch`; each worker joins it once. Chunks of home thread t are
-// t*count/size .. (t+1)*count/size; every home range has its own cursor, and who is done with its
-// own range goes on with the others'.
+// A loop is published by opening the gate and raising `epoch`. A worker joins by counting itself
+// into the gate, which only works while it is open; the caller closes it when nobody is inside.
+// A worker that comes late may find the next loop instead, or nothing left to do. Chunks of home
+// thread t are t*count/size .. (t+1)*count/size; every home range has its own cursor, and who is
+// done with its own range goes on with the others'.
 struct ThreadTeam::Shared {
   struct alignas(64) Cursor {
     std::atomic<std::int64_t> next{0};
@@ -44,13 +46,13 @@ struct ThreadTeam::Shared {
   using Body = FunctionRef<void(std::int64_t, int)>;
 
   alignas(64) std::atomic<std::uint64_t> epoch{0};
-  alignas(64) std::atomic<int> running{0};  // workers inside the current loop
+  static constexpr int kClosed = -1;
+  alignas(64) std::atomic<int> gate{kClosed};  // workers inside the current loop
   std::atomic<bool> busy{false};
   std::atomic<bool> failed{false};
   std::atomic<bool> stop{false};
   std::atomic<bool> spin{true};
   std::atomic<int> sleepers{0};
-  bool open = false;  // guarded by mutex: the loop still takes workers
   const Body* body = nullptr;
   std::exception_ptr error;
   std::mutex mutex;
@@ -109,21 +111,22 @@ void ThreadTeam::WorkerLoop(int index) {
           s.epoch.load(std::memory_order_acquire) != seen || s.stop.load(std::memory_order_relaxed);
       if (!fresh) Pause();
     }
-    {
+    if (!fresh) {
       std::unique_lock lock(s.mutex);
-      if (!fresh) {
-        s.sleepers.fetch_add(1);
-        s.wake.wait(
-            lock, [&] { return s.epoch.load(std::memory_order_acquire) != seen || s.stop.load(); });
-        s.sleepers.fetch_sub(1);
-      }
-      if (s.stop.load()) return;
-      seen = s.epoch.load(std::memory_order_acquire);
-      if (!s.open) continue;
-      s.running.fetch_add(1, std::memory_order_relaxed);
+      s.sleepers.fetch_add(1);
+      s.wake.wait(lock,
+                  [&] { return s.epoch.load(std::memory_order_acquire) != seen || s.stop.load(); });
+      s.sleepers.fetch_sub(1);
     }
+    if (s.stop.load()) return;
+    seen = s.epoch.load(std::memory_order_acquire);
+    int inside = s.gate.load(std::memory_order_relaxed);
+    while (inside != Shared::kClosed &&
+           !s.gate.compare_exchange_weak(inside, inside + 1, std::memory_order_acquire)) {
+    }
+    if (inside == Shared::kClosed) continue;
     s.Work(index);
-    s.running.fetch_sub(1, std::memory_order_release);
+    s.gate.fetch_sub(1, std::memory_order_release);
   }
 }
 
@@ -145,21 +148,28 @@ void ThreadTeam::ParallelFor(std::int64_t count,
   s.failed.store(false, std::memory_order_relaxed);
   s.error = nullptr;
   s.body = &body;
-  {
+  s.gate.store(0, std::memory_order_release);
+  s.epoch.fetch_add(1, std::memory_order_seq_cst);
+  if (s.sleepers.load(std::memory_order_seq_cst) > 0) {
+    // Under the mutex: a worker between its last look and its sleep must not miss this.
     const std::lock_guard lock(s.mutex);
-    s.open = true;
-    s.epoch.fetch_add(1, std::memory_order_release);
-    if (s.sleepers.load() > 0) s.wake.notify_all();
+    s.wake.notify_all();
   }
   const void* outer = current_team;
   current_team = &s;
   s.Work(0);
   current_team = outer;
-  {
-    const std::lock_guard lock(s.mutex);
-    s.open = false;
+  int spins = 0;
+  for (int empty = 0;
+       !s.gate.compare_exchange_weak(empty, Shared::kClosed, std::memory_order_acq_rel);
+       empty = 0) {
+    // A worker inside may have lost its processor.
+    if (++spins < kSpins) {
+      Pause();
+    } else {
+      std::this_thread::yield();
+    }
   }
-  while (s.running.load(std::memory_order_acquire) != 0) Pause();
   const std::exception_ptr error = s.error;
   s.error = nullptr;
   s.busy.store(false, std::memory_order_release);
