@@ -75,8 +75,9 @@ std::optional<std::vector<std::int64_t>> KnownInts(const NodeArg* value) {
     }
     return result;
   }
+  constexpr std::int64_t kFew = 4096;
+  if (!value->is_constant() || value->constant()->size() > kFew) return std::nullopt;
   const Tensor* tensor = ConstantTensor(value);
-  if (tensor == nullptr) return std::nullopt;
   if (tensor->type() == DataType::kInt64) {
     const auto values = tensor->values<std::int64_t>();
     result.assign(values.begin(), values.end());
@@ -132,18 +133,33 @@ std::vector<double> ToDoubles(const Tensor& tensor) {
 std::optional<std::vector<double>> Reals(const NodeArg* value) {
   const Tensor* tensor = ConstantTensor(value);
   if (tensor == nullptr) return std::nullopt;
+  std::optional<std::vector<double>> result;
   switch (tensor->type()) {
     case DataType::kFloat:
-      return ToDoubles<float>(*tensor);
+      result = ToDoubles<float>(*tensor);
+      break;
     case DataType::kDouble:
-      return ToDoubles<double>(*tensor);
+      result = ToDoubles<double>(*tensor);
+      break;
     case DataType::kFloat16:
-      return ToDoubles<Float16>(*tensor);
+      result = ToDoubles<Float16>(*tensor);
+      break;
     case DataType::kBFloat16:
-      return ToDoubles<BFloat16>(*tensor);
+      result = ToDoubles<BFloat16>(*tensor);
+      break;
     default:
-      return std::nullopt;
+      break;
   }
+  value->constant()->Release();
+  return result;
+}
+
+std::optional<double> OneReal(const NodeArg* value) {
+  if (value == nullptr || !value->is_constant() || value->constant()->size() != 1) {
+    return std::nullopt;
+  }
+  const auto elements = Reals(value);
+  return elements ? std::make_optional((*elements)[0]) : std::nullopt;
 }
 
 ConstantPtr MakeReals(DataType type, std::span<const std::int64_t> dims,

@@ -48,8 +48,11 @@ bool SameTypeAndShape(const NodeArg* a, const NodeArg* b);
 // Whether equal inputs give equal outputs, as the schema says.
 bool IsDeterministic(const Node& node);
 
-// The floating point elements of a constant as doubles; nullopt for other types.
+// The floating point elements of a constant as doubles; nullopt for other types. A constant that can
+// be read again is not kept in memory.
 std::optional<std::vector<double>> Reals(const NodeArg* value);
+// The one floating point element of a constant; nullopt for others, which are not read.
+std::optional<double> OneReal(const NodeArg* value);
 // A constant of type float, double, float16 or bfloat16 from doubles.
 ConstantPtr MakeReals(DataType type, std::span<const std::int64_t> dims,
                       std::span<const double> values);

@@ -156,9 +156,9 @@ class Runner {
   }
 
   bool TryNode(Graph& graph, std::size_t p, const Node& node, Pending* pending) {
-    const std::string about = node.Describe();
     std::optional<Patch> patch = passes_[p]->Propose(graph, node, context_);
     if (!patch || patch->empty()) return false;
+    const std::string about = node.Describe();
     if (context_.may_touch) {
       for (NodeIndex index : patch->edited_nodes()) {
         if (graph.node(index) != nullptr && !context_.may_touch(*graph.node(index))) return false;
@@ -202,7 +202,11 @@ class Runner {
         if (outer->producer() != kNoNode) Mark(graph, outer->producer(), pending);
       }
       graph.UpdateImplicitInputs(node);
-      InferNode(graph, *node, context_.inference);
+      try {
+        InferNode(graph, *node, context_.inference);
+      } catch (const Error&) {
+        // What is known already stays; the Run will tell.
+      }
       Mark(graph, index, pending);
       for (const NodeArg* output : node->outputs()) {
         if (output == nullptr) continue;

@@ -405,7 +405,10 @@ void Patch::Impl::SpliceReplacement(Graph& target, const Replacement& replacemen
       const bool named_already = producer->OpType() == "Identity" && producer->Domain().empty() &&
                                  producer->inputs()[0] == with;
       if (named_already) return;
-      target.SetOutput(producer, static_cast<std::size_t>(old->producer_slot()), nullptr);
+      // If the producer stays for its other outputs, this one may be a required one.
+      NodeArg* unread = target.AddValue(target.UniqueName(old->Name()), old->type());
+      const auto slot = static_cast<std::size_t>(old->producer_slot());
+      target.SetOutput(producer, slot, unread);
     }
     identities.push_back({old, with});
     return;

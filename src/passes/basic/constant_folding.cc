@@ -36,6 +36,7 @@ bool IsWorthIt(const Node& node, const PassContext& context) {
   for (const NodeArg* input : node.inputs()) {
     if (input != nullptr) in += BytesOf(*input->constant());
   }
+  if (in > context.max_fold_bytes) return false;
   std::optional<std::size_t> out;
   try {
     out = OutputBytes(node);

@@ -39,6 +39,9 @@ std::optional<Affine> OfBatchNorm(const Node& node, std::size_t channels) {
 // One value, or one per channel: all other dims are 1.
 std::optional<std::vector<double>> PerChannel(const NodeArg* value, std::size_t rank,
                                               std::size_t channels) {
+  if (value == nullptr || !value->is_constant()) return std::nullopt;
+  const std::int64_t size = value->constant()->size();
+  if (size != 1 && size != static_cast<std::int64_t>(channels)) return std::nullopt;
   const auto elements = Reals(value);
   if (!elements) return std::nullopt;
   const auto dims = value->constant()->dims();
@@ -90,7 +93,7 @@ std::vector<double> ScaleWeights(std::vector<double> weights, std::span<const st
   return weights;
 }
 
-std::optional<Patch> Propose(const Graph& graph, const Node& node, PassContext&) {
+std::optional<Patch> Propose(const Graph& graph, const Node& node, PassContext& context) {
   if (!node.Domain().empty()) return std::nullopt;
   const bool batch_norm = IsOp(node, "BatchNormalization");
   for (std::size_t side = 0; side < (batch_norm ? 1u : 2u); ++side) {
@@ -99,7 +102,9 @@ std::optional<Patch> Propose(const Graph& graph, const Node& node, PassContext&)
     const bool transposed = conv == nullptr;
     if (transposed) conv = ProducerOf(graph, result, "ConvTranspose");
     if (conv == nullptr || !HasOneReader(graph, result)) continue;
-    const auto weights = Reals(InputOf(*conv, 1));
+    const NodeArg* filter = InputOf(*conv, 1);
+    if (!filter->is_constant() || filter->constant()->bytes() > context.max_fold_bytes) continue;
+    const auto weights = Reals(filter);
     const auto bias = Reals(InputOf(*conv, 2));
     if (!weights || weights->empty() || (InputOf(*conv, 2) != nullptr && !bias)) continue;
     const DataType type = conv->inputs()[1]->type().elem;

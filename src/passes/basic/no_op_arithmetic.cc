@@ -8,6 +8,9 @@
 namespace switchyard::passes::basic::no_op_arithmetic {
 namespace {
 
+// Neutral elements are scalars or small; larger constants are not read for this.
+constexpr std::size_t kMaxBytes = 64 << 10;
+
 // Whether all elements are `wanted` to the bit.
 bool AllAre(const Tensor& tensor, double wanted) {
   if (tensor.size() == 0) return false;
@@ -63,8 +66,12 @@ std::optional<Patch> Propose(const Graph& graph, const Node& node, PassContext&)
       if (side == 0 && !neutral.either_side) continue;
       const NodeArg* constant = InputOf(node, side);
       const NodeArg* other = InputOf(node, 1 - side);
+      if (constant == nullptr || !constant->is_constant() ||
+          constant->constant()->bytes() > kMaxBytes ||
+          !SameTypeAndShape(other, node.outputs()[0])) {
+        continue;
+      }
       const Tensor* tensor = ConstantTensor(constant);
-      if (tensor == nullptr || !SameTypeAndShape(other, node.outputs()[0])) continue;
       if (AllAre(*tensor, neutral.element)) return ReplaceBy(graph, node, other);
     }
   }

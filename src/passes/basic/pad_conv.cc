@@ -11,8 +11,7 @@ bool PadsZeros(const Node& pad) {
   if (pad.attributes().String("mode", "constant") != "constant") return false;
   if (pad.SinceVersion() < 11) return pad.attributes().Float("value", 0.0f) == 0.0f;
   if (InputOf(pad, 2) == nullptr) return true;
-  const auto value = Reals(InputOf(pad, 2));
-  return value && value->size() == 1 && (*value)[0] == 0.0;
+  return OneReal(InputOf(pad, 2)) == 0.0;
 }
 
 // Pads of all axes, begins then ends; empty: not known.

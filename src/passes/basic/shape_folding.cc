@@ -31,7 +31,10 @@ ConstantPtr MakeInts(DataType type, std::span<const std::int64_t> dims,
 }
 
 std::optional<Patch> ProposeKnown(const Graph& graph, const Node& node, PassContext&) {
-  if (node.has_body() || !IsDeterministic(node)) return std::nullopt;
+  const bool any = std::any_of(
+      node.outputs().begin(), node.outputs().end(),
+      [](const NodeArg* output) { return output != nullptr && output->info().has_value; });
+  if (!any || node.has_body() || !IsDeterministic(node)) return std::nullopt;
   Patch patch(graph);
   for (NodeArg* output : node.outputs()) {
     if (!IsRead(graph, output) || !output->info().has_value) continue;

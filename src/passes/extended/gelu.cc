@@ -7,9 +7,8 @@ namespace switchyard::passes::extended::gelu {
 namespace {
 
 bool IsReal(const NodeArg* value, double wanted) {
-  const auto elements = Reals(value);
-  return elements && elements->size() == 1 &&
-         std::abs((*elements)[0] - wanted) <= 1e-3 * std::abs(wanted);
+  const auto element = OneReal(value);
+  return element && std::abs(*element - wanted) <= 1e-3 * std::abs(wanted);
 }
 
 // Factors of a product; products inside it that nothing else reads are taken apart.

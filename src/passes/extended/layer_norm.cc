@@ -14,11 +14,6 @@ const NodeArg* OtherInput(const Node& node, const NodeArg* known) {
   return node.inputs()[1] == known ? node.inputs()[0] : nullptr;
 }
 
-std::optional<double> OneReal(const NodeArg* value) {
-  const auto elements = Reals(value);
-  return elements && elements->size() == 1 ? std::make_optional((*elements)[0]) : std::nullopt;
-}
-
 // The input of a mean over the last axis that keeps it.
 const NodeArg* MeanOfLastAxis(const Graph& graph, const NodeArg* value) {
   const Node* mean = ProducerOf(graph, value, "ReduceMean");
