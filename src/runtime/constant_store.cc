@@ -37,9 +37,10 @@ std::size_t ConstantStore::Request(const ConstantPtr& constant, const PackedForm
   return it->second;
 }
 
-void ConstantStore::PackAll(ThreadTeam& team) {
-  for (Block& block : blocks_) {
-    if (block.data != nullptr || block.form.bytes == 0) continue;
+void ConstantStore::Pack(ThreadTeam& team) {
+  for (; packed_blocks_ < blocks_.size(); ++packed_blocks_) {
+    Block& block = blocks_[packed_blocks_];
+    if (block.form.bytes == 0) continue;
     const AllocatorPtr& host = spaces_.allocator(kHostSpace);
     void* memory = host->Alloc(block.form.bytes);
     block.storage = StoragePtr(memory, [host](void* p) { host->Free(p); });

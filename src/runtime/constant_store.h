@@ -20,10 +20,11 @@ class ConstantStore {
 
   // The dense tensor in that space; made on first use, kept.
   const Tensor& Dense(const ConstantPtr& constant, int space);
-  // Index for packed(); the block is filled by PackAll.
+  // Index for packed(); the block is filled by Pack.
   std::size_t Request(const ConstantPtr& constant, const PackedForm& form);
-  // Fills all requested blocks in parallel, then drops dense copies that nobody asked for.
-  void PackAll(ThreadTeam& team);
+  // Fills the blocks requested since the last call, each by the whole team, and drops dense copies
+  // that nobody asked for: called kernel by kernel, one dense tensor is held at a time.
+  void Pack(ThreadTeam& team);
   const std::byte* packed(std::size_t index) const { return blocks_[index].data; }
   // Host and device bytes held, each constant counted once per place and form.
   std::uint64_t bytes() const { return bytes_; }
@@ -40,6 +41,7 @@ class ConstantStore {
   std::map<std::pair<Key, int>, Tensor> dense_;
   std::map<Key, std::size_t> by_key_;
   std::vector<Block> blocks_;
+  std::size_t packed_blocks_ = 0;
   std::vector<ConstantPtr> held_;
   std::uint64_t bytes_ = 0;
 };

@@ -25,7 +25,6 @@ class PlanBuilder {
     AddBlock(*plan_->graph, -1, BlockKind::kMain);
     FindLastUses();
     ChooseMemoryRoots();
-    constants_.PackAll(options_.team);
     for (std::size_t index : packed_indices_) plan_->packed.push_back(constants_.packed(index));
     for (const auto& [value, constant, space] : dense_) {
       auto& list = plan_->values[value].is_constant ? plan_->constants : plan_->defaults;
@@ -263,6 +262,7 @@ class PlanBuilder {
           constants_.Request(node.inputs()[request.input]->constant(), request.form));
       packed_only |= std::uint64_t{1} << request.input;
     }
+    constants_.Pack(options_.team);
     packed_only &= ~info.keep_dense();
     for (std::size_t i = 0; i < node.inputs().size(); ++i) {
       if (i < 64 && ((packed_only >> i) & 1) != 0) continue;

@@ -81,6 +81,8 @@ CpuExecutionProvider::CpuExecutionProvider(const ProviderOptions& options,
   }
   if (const auto it = options.find(std::string(kIsaKey)); it != options.end()) cap = it->second;
   isa_ = LevelCappedBy(cap);
+  const auto accuracy = environment.session_config.find("switchyard.accuracy");
+  exact_ = accuracy != environment.session_config.end() && accuracy->second == "exact";
 }
 
 void CpuExecutionProvider::AddPasses(PassPipeline& pipeline,

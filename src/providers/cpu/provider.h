@@ -19,6 +19,9 @@ class CpuExecutionProvider : public IExecutionProvider {
   CpuExecutionProvider(const ProviderOptions& options, const ProviderEnvironment& environment);
 
   math::IsaLevel isa() const { return isa_; }
+  // switchyard.accuracy=exact: no algorithm that re-associates more than a different summation
+  // order.
+  bool exact() const { return exact_; }
 
   std::shared_ptr<KernelRegistry> GetKernelRegistry() const override;
   void AddPasses(PassPipeline& pipeline, const GraphOptimizerRegistry& optimizers) const override;
@@ -28,6 +31,7 @@ class CpuExecutionProvider : public IExecutionProvider {
  private:
   ProviderOptions options_;
   math::IsaLevel isa_;
+  bool exact_ = false;
 };
 
 ProviderFactory MakeCpuProviderFactory();

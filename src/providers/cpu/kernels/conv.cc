@@ -2,6 +2,8 @@
 // 16-bit floats are widened, double is unfolded into a matrix product.
 
 #include "providers/cpu/math/conv.h"
+#include "providers/cpu/math/winograd.h"
+#include "providers/cpu/provider.h"
 #include "providers/cpu/kernels/common/conv_geometry.h"
 #include "providers/cpu/math/gemm.h"
 #include "providers/cpu/math/vec_cast.h"
@@ -20,12 +22,17 @@ class FloatConv final : public OpKernel {
   struct State {
     PodDims out;
     math::ConvPlan plan;
+    math::WinogradPlan winograd;
+    bool by_winograd;
     std::size_t x_at, w_at, b_at, y_at, z_at;
   };
 
  public:
   explicit FloatConv(OpKernelInfo& info)
-      : geometry_(info), level_(IsaOf(info)), ops_(math::ConvFor(level_)) {
+      : geometry_(info),
+        level_(IsaOf(info)),
+        ops_(math::ConvFor(level_)),
+        winograd_(math::WinogradFor(level_)) {
     if constexpr (kConverts) {
       const auto type = static_cast<ElemType>(DataTypeOf<T>);
       widen_ = math::GetCast(type, ElemType::kFloat, level_);
@@ -33,7 +40,9 @@ class FloatConv final : public OpKernel {
     }
     if (const Tensor* w = info.constant(1); w != nullptr && w->size() != 0) {
       const ConvShape shape = geometry_.FromWeight(info, w->dims());
-      packed_ = info.RequestPacked(1, FormOf(shape));
+      if (MayUseWinograd(info, shape))
+        winograd_packed_ = info.RequestPacked(1, WinogradForm(shape));
+      if (!always_winograd_) packed_ = info.RequestPacked(1, FormOf(shape));
     }
     if (info.node().OpType() == "FusedConv") ReadActivation(info);
   }
@@ -46,18 +55,25 @@ class FloatConv final : public OpKernel {
     ConvShape shape = geometry_.Full(context, context.input_dims(0), context.input_dims(1), &out);
     shape.weight_packed = packed_ >= 0;
     StoreDims(context, out, &state.out);
-    state.plan = ops_.plan(shape);
+    state.by_winograd = winograd_packed_ >= 0 && (always_winograd_ || winograd_.pays(shape));
+    if (state.by_winograd) {
+      state.winograd = winograd_.plan(shape);
+    } else {
+      state.plan = ops_.plan(shape);
+    }
     if (context.has_input(2) && Product(context.input_dims(2)) != shape.out_channels) {
       context.Fail("the bias has dims " + DimsToString(context.input_dims(2)));
     }
-    std::size_t bytes =
-        RoundUp(state.plan.scratch_bytes) * static_cast<std::size_t>(context.team_size());
+    const std::size_t slice =
+        state.by_winograd ? state.winograd.scratch_bytes : state.plan.scratch_bytes;
+    std::size_t bytes = RoundUp(slice) * static_cast<std::size_t>(context.team_size());
     const auto reserve = [&](std::size_t* at, std::int64_t elements) {
       *at = bytes;
       if (kConverts) bytes += RoundUp(static_cast<std::size_t>(elements) * sizeof(float));
     };
     reserve(&state.x_at, Product(context.input_dims(0)));
-    reserve(&state.w_at, packed_ >= 0 ? 0 : Product(context.input_dims(1)));
+    reserve(&state.w_at,
+            packed_ >= 0 || winograd_packed_ >= 0 ? 0 : Product(context.input_dims(1)));
     reserve(&state.b_at, shape.out_channels);
     reserve(&state.y_at, Product(out));
     state.z_at = 0;
@@ -86,12 +102,17 @@ class FloatConv final : public OpKernel {
     }
     math::ConvArgs args;
     args.input = Widened(context, context.Input(0), scratch + state.x_at);
-    args.weight = packed_ >= 0 ? reinterpret_cast<const float*>(context.Packed(packed_))
-                               : Widened(context, context.Input(1), scratch + state.w_at);
+    const int form = state.by_winograd ? winograd_packed_ : packed_;
+    args.weight = form >= 0 ? reinterpret_cast<const float*>(context.Packed(form))
+                            : Widened(context, context.Input(1), scratch + state.w_at);
     args.output = kConverts ? reinterpret_cast<float*>(scratch + state.y_at)
                             : static_cast<float*>(y.raw_mutable());
     args.epilogue = &epilogue;
-    RunChunks(context, state.plan, args, scratch);
+    if (state.by_winograd) {
+      RunChunks(context, state.winograd, winograd_.run_chunk, args, scratch);
+    } else {
+      RunChunks(context, state.plan, ops_.run_chunk, args, scratch);
+    }
     if constexpr (kConverts) {
       ParallelItems(context, y.size(), 0.5, [&](std::int64_t begin, std::int64_t end) {
         math::RunCast(narrow_, args.output, y.raw_mutable(), begin, end);
@@ -161,25 +182,66 @@ class FloatConv final : public OpKernel {
     }
   }
 
-  void RunChunks(OpKernelContext& context, const math::ConvPlan& plan, const math::ConvArgs& args,
-                 std::byte* scratch) const {
+  template <typename Plan, typename Run>
+  void RunChunks(OpKernelContext& context, const Plan& plan, Run run_chunk,
+                 const math::ConvArgs& args, std::byte* scratch) const {
     constexpr double kFlopsWorthAThread = 3e5;
     const std::size_t slice = RoundUp(plan.scratch_bytes);
     if (plan.flops_per_chunk * static_cast<double>(plan.chunks) < kFlopsWorthAThread) {
-      for (std::int64_t chunk = 0; chunk < plan.chunks; ++chunk)
-        ops_.run_chunk(plan, args, chunk, scratch);
+      for (std::int64_t chunk = 0; chunk < plan.chunks; ++chunk) {
+        run_chunk(plan, args, chunk, scratch);
+      }
       return;
     }
     context.team().ParallelFor(plan.chunks, [&](std::int64_t chunk, int worker) {
-      ops_.run_chunk(plan, args, chunk, scratch + slice * static_cast<std::size_t>(worker));
+      run_chunk(plan, args, chunk, scratch + slice * static_cast<std::size_t>(worker));
     });
+  }
+
+  // Where the output's size is known it decides here which weights are kept; else both are.
+  bool MayUseWinograd(const OpKernelInfo& info, const ConvShape& weight) {
+    const auto* provider = dynamic_cast<const CpuExecutionProvider*>(&info.provider());
+    if (provider == nullptr || provider->exact()) return false;
+    if (!winograd_.applies(weight)) return false;
+    const Shape& out = info.output_type(0).shape;
+    const Shape& in = info.input_type(0).shape;
+    if (!out.is_concrete() || !in.is_concrete() || out.rank() != 4 || in.rank() != 4) return true;
+    ConvShape s = weight;
+    s.batch = in[0].value();
+    for (std::size_t i = 0; i < 2; ++i) {
+      s.in[i + 1] = in[i + 2].value();
+      s.out[i + 1] = out[i + 2].value();
+    }
+    always_winograd_ = winograd_.pays(s);
+    return always_winograd_;
+  }
+
+  PackedForm WinogradForm(const ConvShape& shape) const {
+    PackedForm form;
+    form.id = "conv.w.f32.winograd4." + std::to_string(static_cast<int>(level_));
+    form.bytes = winograd_.packed_weight_elements(shape) * sizeof(float);
+    form.parts = winograd_.weight_panels(shape);
+    form.pack = [ops = &winograd_, shape, widen = widen_](const Tensor& dense, std::int64_t begin,
+                                                          std::int64_t end, std::byte* to) {
+      const auto* source = static_cast<const float*>(dense.raw());
+      std::vector<float> wide;
+      if constexpr (kConverts) {
+        wide.resize(static_cast<std::size_t>(dense.size()));
+        math::RunCast(widen, dense.raw(), wide.data(), 0, dense.size());
+        source = wide.data();
+      }
+      ops->pack_weight(shape, source, begin, end, reinterpret_cast<float*>(to));
+    };
+    return form;
   }
 
   ConvGeometry geometry_;
   math::IsaLevel level_;
   const math::ConvOps& ops_;
+  const math::WinogradOps& winograd_;
   math::CastKernel widen_, narrow_;
-  int packed_ = -1;
+  int packed_ = -1, winograd_packed_ = -1;
+  bool always_winograd_ = false;
   math::Activation activation_ = math::Activation::kNone;
   float a_ = 0, b_ = 0;
 };
