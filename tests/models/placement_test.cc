@@ -1,0 +1,65 @@
+// Real models over lists of providers: results equal to those of the CPU alone, and as many copies
+// between memory spaces per Run as the case says.
+
+#include <gtest/gtest.h>
+
+#include "support/model_runs.h"
+
+namespace switchyard::test {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* model;
+  std::vector<std::string> providers;
+  std::uint64_t copies;
+};
+
+class Placement : public testing::TestWithParam<Case> {};
+
+TEST_P(Placement, EqualsTheCpuAndCopiesAsWritten) {
+  const Case& test = GetParam();
+  const std::string path = ModelPath(test.model);
+  const Feeds feeds = ModelFeeds(test.model);
+  const auto alone = RunAll(*Load(path, OptionsWith({"cpu"})), feeds);
+  const auto session = Load(path, OptionsWith(test.providers));
+  EXPECT_EQ(Difference(RunAll(*session, feeds), alone, 1e-4, 1e-3), "");
+  EXPECT_EQ(session->counters().copies, test.copies) << session->Explain(false);
+  // The second Run is bound already and must do the same.
+  EXPECT_EQ(Difference(RunAll(*session, feeds), alone, 1e-4, 1e-3), "");
+  EXPECT_EQ(session->counters().copies, 2 * test.copies);
+}
+
+const Case kCases[] = {
+    {"FastestDetVault", "fastestdet", {"vault", "cpu"}, 2},
+    {"FastestDetCompiler", "fastestdet", {"compiler", "cpu"}, 0},
+    {"FastestDetVaultCompiler",
+     "fastestdet",
+     {"vault?ops=Conv,Relu", "compiler", "cpu"},
+     99},
+    {"FastestDetTwoVaults",
+     "fastestdet",
+     {"vault?ops=Conv,Relu", "vault?device_id=1", "cpu"},
+     99},
+    {"BertVault", "bert_mlm", {"vault", "cpu"}, 99},
+    {"BertCompiler", "bert_mlm", {"compiler", "cpu"}, 0},
+    {"BertVaultCompiler", "bert_mlm", {"vault?ops=MatMul,Gemm,Add", "compiler", "cpu"}, 99},
+    {"BertTwoVaults", "bert_mlm", {"vault?ops=MatMul,Gemm,Add", "vault?device_id=1", "cpu"}, 99},
+    {"SileroVault", "silero_vad", {"vault", "cpu"}, 99},
+    {"SileroCompiler", "silero_vad", {"compiler", "cpu"}, 0},
+    {"SileroVaultCompiler", "silero_vad", {"vault?ops=Conv,LSTM", "compiler", "cpu"}, 99},
+    {"SileroTwoVaults", "silero_vad", {"vault?ops=Conv,LSTM", "vault?device_id=1", "cpu"}, 99},
+    {"RecognitionVault", "ppocr_rec", {"vault", "cpu"}, 99},
+    {"RecognitionCompiler", "ppocr_rec", {"compiler", "cpu"}, 0},
+    {"RecognitionVaultCompiler", "ppocr_rec", {"vault?ops=Conv,MatMul", "compiler", "cpu"}, 99},
+    {"RecognitionTwoVaults",
+     "ppocr_rec",
+     {"vault?ops=Conv,MatMul", "vault?device_id=1", "cpu"},
+     99},
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, Placement, testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace switchyard::test

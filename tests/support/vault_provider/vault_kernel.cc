@@ -1,0 +1,203 @@
+#include "support/vault_provider/vault_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "switchyard/tensor/ort_value.h"
+
+namespace switchyard::test {
+namespace {
+
+bool Bit(std::uint64_t bits, std::size_t i) { return i < 64 && ((bits >> i) & 1) != 0; }
+
+const Tensor* ConstantOf(const Node& node, std::size_t i) {
+  const NodeArg* input = node.inputs()[i];
+  return input->is_constant() ? &input->constant()->tensor() : nullptr;
+}
+
+// Constants can be read although they lie in the vault.
+class HostPreparation final : public PrepareContext {
+ public:
+  explicit HostPreparation(PrepareContext& outer) : outer_(outer) {}
+  const Node& node() const override { return outer_.node(); }
+  bool has_input(std::size_t i) const override { return outer_.has_input(i); }
+  DataType input_elem(std::size_t i) const override { return outer_.input_elem(i); }
+  std::span<const std::int64_t> input_dims(std::size_t i) const override {
+    return outer_.input_dims(i);
+  }
+  const Tensor* input_value(std::size_t i) const override {
+    if (!has_input(i)) return nullptr;
+    const Tensor* value = outer_.input_value(i);
+    return value != nullptr ? value : ConstantOf(node(), i);
+  }
+  std::span<const std::int64_t> output_dims(std::size_t i, bool* known) const override {
+    return outer_.output_dims(i, known);
+  }
+  void SetScratch(std::size_t bytes) override { outer_.SetScratch(bytes); }
+  void* state() override { return outer_.state(); }
+  int team_size() const override { return outer_.team_size(); }
+
+ private:
+  PrepareContext& outer_;
+};
+
+// The kernel's arguments in host memory.
+class HostContext final : public OpKernelContext {
+ public:
+  HostContext(OpKernelContext& outer, const void* state, std::span<const std::byte* const> packed)
+      : in_(outer.num_inputs()), out_(outer.num_outputs()) {
+    node_ = &outer.node();
+    num_inputs_ = in_.size();
+    num_outputs_ = out_.size();
+    scratch_ = outer.scratch();
+    state_ = state;
+    packed_ = packed.data();
+    team_ = &outer.team();
+    run_options_ = &outer.run_options();
+    in_arguments_.resize(in_.size(), nullptr);
+    out_arguments_.resize(out_.size(), nullptr);
+    inputs_ = in_arguments_.data();
+    outputs_ = out_arguments_.data();
+    for (std::size_t i = 0; i < in_.size(); ++i) {
+      if (outer.has_input(i)) in_arguments_[i] = &in_[i];
+    }
+    for (std::size_t i = 0; i < out_.size(); ++i) {
+      if (outer.has_output(i)) out_arguments_[i] = &out_[i];
+    }
+  }
+  OrtValue& in(std::size_t i) { return in_[i]; }
+  OrtValue& out(std::size_t i) { return out_[i]; }
+
+ private:
+  Tensor& AllocateOutput(std::size_t i, std::span<const std::int64_t> dims) override {
+    if (!has_output(i)) Missing(i);
+    if (!out_[i].is_tensor()) {
+      out_[i] = Tensor(node_->outputs()[i]->type().elem, dims, MakeHostAllocator());
+    } else if (!std::equal(dims.begin(), dims.end(), out_[i].tensor().dims().begin(),
+                           out_[i].tensor().dims().end())) {
+      Fail("an output has another shape than inference said");
+    }
+    return out_[i].tensor();
+  }
+  void StoreOutput(std::size_t i, OrtValue value) override { out_[i] = std::move(value); }
+
+  std::vector<OrtValue> in_, out_;
+  std::vector<const OrtValue*> in_arguments_;
+  std::vector<OrtValue*> out_arguments_;
+};
+
+class VaultKernel final : public OpKernel {
+ public:
+  VaultKernel(OpKernelInfo& info, const KernelCreateFn& create, std::uint64_t host_inputs,
+              std::uint64_t host_outputs, std::shared_ptr<IExecutionProvider> provider,
+              std::shared_ptr<const VaultMemory> memory)
+      : host_inputs_(host_inputs),
+        host_outputs_(host_outputs),
+        provider_(std::move(provider)),
+        memory_(std::move(memory)) {
+    OpKernelInfo inner(info.node(), *provider_);
+    kernel_ = create(inner);
+    requests_ = inner.packed_requests();
+    known_at_ = (kernel_->state_bytes() + 7) / 8 * 8;
+  }
+
+  std::size_t state_bytes() const override { return known_at_ + sizeof(std::uint64_t); }
+  std::string Variant() const override { return kernel_->Variant(); }
+
+  void Prepare(PrepareContext& context) const override {
+    HostPreparation host(context);
+    kernel_->Prepare(host);
+    std::uint64_t known_outputs = 0;
+    for (std::size_t i = 0; i < context.node().outputs().size(); ++i) {
+      bool known = false;
+      if (context.node().outputs()[i] != nullptr) context.output_dims(i, &known);
+      if (known) known_outputs |= std::uint64_t{1} << i;
+    }
+    std::memcpy(static_cast<std::byte*>(context.state()) + known_at_, &known_outputs,
+                sizeof known_outputs);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const std::byte* state = &context.State<std::byte>();
+    std::uint64_t known_outputs = 0;
+    std::memcpy(&known_outputs, state + known_at_, sizeof known_outputs);
+    std::call_once(packed_once_, [&] { Pack(context); });
+    HostContext host(context, state, packed_);
+    for (std::size_t i = 0; i < context.num_inputs(); ++i) {
+      if (context.has_input(i)) host.in(i) = Fetch(context, i);
+    }
+    for (std::size_t i = 0; i < context.num_outputs(); ++i) {
+      if (!context.has_output(i) || !Bit(known_outputs, i)) continue;
+      const Tensor& planned = context.Output(i);
+      host.out(i) = Tensor(planned.type(), planned.dims(), MakeHostAllocator());
+    }
+    kernel_->Compute(host);
+    for (std::size_t i = 0; i < context.num_outputs(); ++i) {
+      if (context.has_output(i)) Deliver(context, i, Bit(known_outputs, i), host.out(i));
+    }
+  }
+
+ private:
+  OrtValue Fetch(OpKernelContext& context, std::size_t i) const {
+    const OrtValue& value = context.InputValue(i);
+    if (!value.is_tensor() || Bit(host_inputs_, i)) return value;
+    const Tensor& tensor = value.tensor();
+    if (!(tensor.device() == memory_->info().device)) {
+      context.Fail("input " + std::to_string(i) + " is on " + tensor.device().ToString() +
+                       ", expected it on " + memory_->info().device.ToString(),
+                   ErrorCode::kEpFail);
+    }
+    Tensor host(tensor.type(), tensor.dims(), MakeHostAllocator());
+    memory_->Load(tensor.raw(), host.raw_mutable(), tensor.bytes());
+    return host;
+  }
+
+  void Deliver(OpKernelContext& context, std::size_t i, bool known, OrtValue& made) const {
+    if (!made.is_tensor()) return context.SetOutput(i, made);
+    const Tensor& host = made.tensor();
+    Tensor& target = known ? context.Output(i) : context.Output(i, host.dims());
+    if (Bit(host_outputs_, i)) {
+      if (host.size() != 0) std::memcpy(target.raw_mutable(), host.raw(), host.bytes());
+    } else {
+      memory_->Store(host.raw(), target.raw_mutable(), host.bytes());
+    }
+  }
+
+  // From the constant as it lies in the vault.
+  void Pack(OpKernelContext& context) const {
+    for (const OpKernelInfo::Request& request : requests_) {
+      const OrtValue dense = Fetch(context, request.input);
+      const std::size_t bytes = std::max<std::size_t>(request.form.bytes, 1);
+      const std::int64_t dims[] = {static_cast<std::int64_t>(bytes)};
+      Tensor block(DataType::kUint8, dims, MakeHostAllocator());
+      auto* data = static_cast<std::byte*>(block.raw_mutable());
+      if (request.form.bytes != 0) request.form.pack(dense.tensor(), 0, request.form.parts, data);
+      packed_.push_back(data);
+      blocks_.push_back(std::move(block));
+    }
+  }
+
+  std::uint64_t host_inputs_, host_outputs_;
+  std::shared_ptr<IExecutionProvider> provider_;
+  std::shared_ptr<const VaultMemory> memory_;
+  std::unique_ptr<OpKernel> kernel_;
+  std::vector<OpKernelInfo::Request> requests_;
+  std::size_t known_at_ = 0;
+  mutable std::once_flag packed_once_;
+  mutable std::vector<Tensor> blocks_;
+  mutable std::vector<const std::byte*> packed_;
+};
+
+}  // namespace
+
+std::unique_ptr<OpKernel> MakeVaultKernel(OpKernelInfo& info, const KernelCreateFn& create,
+                                          std::uint64_t host_inputs, std::uint64_t host_outputs,
+                                          std::shared_ptr<IExecutionProvider> provider,
+                                          std::shared_ptr<const VaultMemory> memory) {
+  return std::make_unique<VaultKernel>(info, create, host_inputs, host_outputs,
+                                       std::move(provider), std::move(memory));
+}
+
+}  // namespace switchyard::test
