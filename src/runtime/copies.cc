@@ -11,8 +11,9 @@ namespace {
 
 class CopyPlanner {
  public:
-  CopyPlanner(const Placement& placement, const MemorySpaces& spaces)
-      : placement_(placement), spaces_(spaces) {}
+  CopyPlanner(const Placement& placement, const MemorySpaces& spaces,
+              const InferenceRegistry& inference)
+      : placement_(placement), spaces_(spaces), inference_(inference) {}
 
   CopyPlan Run(Graph& graph) {
     Place(graph);
@@ -44,8 +45,10 @@ class CopyPlanner {
   // Where values come into being, bodies first: what a control-flow node yields lies where its body
   // makes it.
   void Place(Graph& graph) {
+    plan_.followed.merge(FindFollowed(graph, placement_, inference_));
     for (NodeIndex index : graph.TopologicalOrder()) {
       const Node& node = *graph.node(index);
+      if (plan_.followed.count(&node) != 0) continue;
       if (placement_.of(graph, index).provider >= 0) {
         for (std::size_t i = 0; i < node.outputs().size(); ++i) {
           if (node.outputs()[i] != nullptr) Set(node.outputs()[i], OutputSpace(graph, node, i));
@@ -115,6 +118,7 @@ class CopyPlanner {
                                        graph.TopologicalOrder().end());
     for (NodeIndex index : order) {
       Node* node = graph.node(index);
+      if (plan_.followed.count(node) != 0) continue;
       if (placement_.of(graph, index).provider < 0) {
         BringCaptured(graph, *node);
         const auto state = loop_state_.find(node);
@@ -187,6 +191,7 @@ class CopyPlanner {
     readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
     for (NodeIndex index : readers) {
       const Node& node = *body.node(index);
+      if (plan_.followed.count(&node) != 0) continue;
       for (std::size_t i = 0; i < node.inputs().size(); ++i) {
         if (node.inputs()[i] == &value) found.push_back(InputSpace(body, node, i));
       }
@@ -221,6 +226,7 @@ class CopyPlanner {
 
   const Placement& placement_;
   const MemorySpaces& spaces_;
+  const InferenceRegistry& inference_;
   CopyPlan plan_;
   std::map<std::pair<const NodeArg*, int>, NodeArg*> copies_;
   std::unordered_map<const Graph*, std::vector<int>> wanted_;
@@ -229,8 +235,9 @@ class CopyPlanner {
 
 }  // namespace
 
-CopyPlan PlanCopies(Graph& graph, const Placement& placement, const MemorySpaces& spaces) {
-  return CopyPlanner(placement, spaces).Run(graph);
+CopyPlan PlanCopies(Graph& graph, const Placement& placement, const MemorySpaces& spaces,
+                    const InferenceRegistry& inference) {
+  return CopyPlanner(placement, spaces, inference).Run(graph);
 }
 
 }  // namespace switchyard

@@ -7,8 +7,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "runtime/followed.h"
 #include "runtime/memory_spaces.h"
-#include "runtime/partition.h"
 
 namespace switchyard {
 
@@ -26,6 +26,8 @@ struct CopyPlan {
     int from, to;
   };
   std::vector<Row> copies;
+  // Shape arithmetic: on the host whoever claimed it, and its inputs are not brought anywhere.
+  std::unordered_set<const Node*> followed;
 
   int of(const NodeArg* value) const {
     const auto it = space.find(value);
@@ -34,6 +36,7 @@ struct CopyPlan {
 };
 
 // Inserts the nodes into the graph and its bodies.
-CopyPlan PlanCopies(Graph& graph, const Placement& placement, const MemorySpaces& spaces);
+CopyPlan PlanCopies(Graph& graph, const Placement& placement, const MemorySpaces& spaces,
+                    const InferenceRegistry& inference);
 
 }  // namespace switchyard

@@ -99,9 +99,10 @@ void Executor::Run(std::span<const OrtValue* const> inputs, std::span<OutputSink
         const Step& step = setup_.plan.steps[static_cast<std::size_t>(value.producer)];
         if (step.for_caller) id = setup_.plan.arguments[step.inputs];
       }
-      Deliver(id, sinks[i],
-              id == main.outputs[i] && value.output_index == static_cast<std::int32_t>(i),
-              &results[i]);
+      const auto index = static_cast<std::int32_t>(i);
+      const bool own = id == main.outputs[i] ? value.output_index == index
+                                             : setup_.plan.values[id].caller_output == index;
+      Deliver(id, sinks[i], own ? state_.placed[i] : nullptr, &results[i]);
     }
     FinishStreams();
     ReleaseHeap();
@@ -131,6 +132,13 @@ void Executor::ReleaseHeap() {
     }
   }
   state_.used_heap.clear();
+  // Backwards: where one was redirected twice the first entry holds its own place.
+  for (auto row = state_.redirected.rbegin(); row != state_.redirected.rend(); ++row) {
+    Tensor& tensor = frame_->values[row->first].tensor();
+    tensor.set_storage(nullptr);
+    tensor.set_data(row->second);
+  }
+  state_.redirected.clear();
 }
 
 void Executor::FinishStreams() {
@@ -244,17 +252,32 @@ void Executor::PlaceOutputs(const Block& block, const SegmentBinding& segment) {
                                      : INT32_MAX;
   };
   const std::int32_t first = first_step(segment.first_item), end = first_step(segment.end_item);
+  const auto bound_here = [&](PlanValueId id) {
+    const PlanValue& value = setup_.plan.values[id];
+    return value.producer >= first && value.producer < end && value.is_tensor &&
+           frame_->infos[id].type.shape.is_concrete() && frame_->values[id].is_tensor();
+  };
   for (std::size_t i = 0; i < block.outputs.size(); ++i) {
     const PlanValueId id = block.outputs[i];
     const PlanValue& value = setup_.plan.values[id];
-    if (value.output_index != static_cast<std::int32_t>(i) || value.producer < first ||
-        value.producer >= end)
-      continue;
-    if (!value.is_tensor || !frame_->infos[id].type.shape.is_concrete() ||
-        !frame_->values[id].is_tensor())
-      continue;
-    Allocate(id, frame_->values[id].tensor().dims());
+    if (value.output_index != static_cast<std::int32_t>(i)) continue;
+    if (value.producer >= 0 &&
+        setup_.plan.steps[static_cast<std::size_t>(value.producer)].for_caller) {
+      const Step& copy = setup_.plan.steps[static_cast<std::size_t>(value.producer)];
+      const PlanValueId source = setup_.plan.arguments[copy.inputs];
+      if (bound_here(source)) Redirect(source, sinks_[i]);
+    }
+    if (bound_here(id)) Allocate(id, frame_->values[id].tensor().dims());
   }
+}
+
+void Executor::Redirect(PlanValueId id, OutputSink* sink) {
+  const PlanValue& value = setup_.plan.values[id];
+  if (sink == nullptr || sink->wanted_space() != value.space || value.root != kAbsent) return;
+  OrtValue& held = frame_->values[id];
+  state_.redirected.emplace_back(id, held.tensor().raw_mutable());
+  held = OrtValue(sink->Place(value.arg->type().elem, Dims(held.tensor().dims()), value.space));
+  state_.placed[static_cast<std::size_t>(value.caller_output)] = held.tensor().raw();
 }
 
 Tensor& Executor::Allocate(PlanValueId id, std::span<const std::int64_t> dims) {
@@ -264,6 +287,14 @@ Tensor& Executor::Allocate(PlanValueId id, std::span<const std::int64_t> dims) {
   const Dims own(dims);
   if (!value.is_tensor) {
     held = OrtValue(Tensor(type, own, setup_.spaces.allocator(kHostSpace)));
+    state_.used_heap.push_back(id);
+    return held.tensor();
+  }
+  const auto caller = static_cast<std::size_t>(value.caller_output);
+  if (value.caller_output >= 0 && sinks_.size() > caller && sinks_[caller] != nullptr &&
+      sinks_[caller]->wanted_space() == value.space) {
+    held = OrtValue(sinks_[caller]->Place(type, own, value.space));
+    state_.placed[caller] = held.tensor().raw();
     state_.used_heap.push_back(id);
     return held.tensor();
   }
@@ -366,6 +397,7 @@ void Executor::RunCopy(const Step& step) {
   const int target_space = setup_.plan.values[to].space;
   Tensor& target = frame_->values[to].tensor();
   if (source.device() == setup_.spaces.device(target_space)) {  // fed where it is wanted
+    state_.redirected.emplace_back(to, target.raw_mutable());
     target.set_data(const_cast<void*>(source.raw()));
     return;
   }
@@ -401,15 +433,14 @@ void Executor::RunCopy(const Step& step) {
 
 // Results become the caller's own: what a kernel wrote into its sink as it is, anything else
 // copied.
-void Executor::Deliver(PlanValueId id, OutputSink* sink, bool placed, OrtValue* result) {
+void Executor::Deliver(PlanValueId id, OutputSink* sink, const void* placed, OrtValue* result) {
   OrtValue& value = frame_->values[id];
   if (!value.is_tensor()) {
     *result = value;
     return;
   }
   const Tensor& tensor = value.tensor();
-  const auto index = static_cast<std::size_t>(std::max(setup_.plan.values[id].output_index, 0));
-  if (placed && setup_.plan.values[id].is_tensor && state_.placed[index] == tensor.raw() &&
+  if (placed != nullptr && setup_.plan.values[id].is_tensor && placed == tensor.raw() &&
       tensor.storage()) {
     *result = value;
     return;

@@ -53,8 +53,10 @@ class Executor {
   void RunLoop(const Step& step);
   void RunScan(const Step& step);
   void AssignOutputs(const Step& step);
-  void Deliver(PlanValueId id, OutputSink* sink, bool placed, OrtValue* result);
+  void Deliver(PlanValueId id, OutputSink* sink, const void* placed, OrtValue* result);
   void PlaceOutputs(const Block& block, const SegmentBinding& segment);
+  // A value that the caller wants where it is made goes into the sink instead of the arena.
+  void Redirect(PlanValueId id, OutputSink* sink);
   // Memory for an output whose dims the step itself tells.
   Tensor& Allocate(PlanValueId id, std::span<const std::int64_t> dims);
   void FinishStreams();

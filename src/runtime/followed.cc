@@ -37,8 +37,8 @@ std::unordered_set<const Node*> FindFollowed(const Graph& graph, const Placement
     if (node.has_body() || node.outputs().empty()) continue;
     if (node.Domain() == kInternalDomain && node.OpType() == kCopyOp) continue;
     if (placement.of(graph, index).fused || inference.Find(node) == nullptr) continue;
-    const bool all = std::all_of(
-        node.outputs().begin(), node.outputs().end(), [](const NodeArg* output) {
+    const bool all =
+        std::all_of(node.outputs().begin(), node.outputs().end(), [](const NodeArg* output) {
           return output == nullptr || (output->info().has_value && Known(output->info()) &&
                                        output->constant() == nullptr);
         });

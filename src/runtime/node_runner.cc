@@ -56,7 +56,7 @@ struct Runner {
     const NoOptimizers optimizers;
     PartitionOptions partition{providers, custom_kernels, 0, optimizers, nullptr, {}, {}};
     const Placement placement = PartitionGraph(*single, partition);
-    const CopyPlan copies = PlanCopies(*single, placement, spaces);
+    const CopyPlan copies = PlanCopies(*single, placement, spaces, inference);
     ConstantStore constants(spaces);
     const PlanOptions options{providers, spaces, inference, team};
     const auto plan = BuildPlan(std::move(single), placement, copies, constants, options);

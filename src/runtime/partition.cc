@@ -60,7 +60,7 @@ class Accountant final : public IResourceAccountant {
     std::size_t bytes = 0;
     for (const NodeArg* input : node.inputs()) {
       if (input == nullptr || !input->is_constant()) continue;
-      if (charged_.count(input->constant()->source_id()) == 0) bytes += input->constant()->bytes();
+      if (charged_.count(IdOf(*input)) == 0) bytes += input->constant()->bytes();
     }
     return bytes;
   }
@@ -74,18 +74,21 @@ class Accountant final : public IResourceAccountant {
     consumed_ += bytes;
     for (const Node* node : nodes) {
       for (const NodeArg* input : node->inputs()) {
-        if (input != nullptr && input->is_constant())
-          charged_.insert(input->constant()->source_id());
+        if (input != nullptr && input->is_constant()) charged_.insert(IdOf(*input));
       }
     }
     return {};
   }
 
  private:
+  using ConstantId = std::pair<const void*, std::uint64_t>;
+  static ConstantId IdOf(const NodeArg& value) {
+    return {value.constant()->source_id(), value.constant()->source_offset()};
+  }
   std::size_t budget_;
   std::size_t consumed_ = 0;
   bool exhausted_ = false;
-  std::set<const void*> charged_;
+  std::set<ConstantId> charged_;
 };
 
 // A value leaves the group and comes back into it through a node outside.

@@ -41,14 +41,13 @@ class PlanBuilder {
     plan_->blocks.back().parent = parent;
     plan_->blocks.back().kind = kind;
     NumberValues(graph, id);
-    FindFollowed(graph);
     Block block = plan_->blocks[static_cast<std::size_t>(id)];
     // Steps of a block are consecutive: bodies come after.
     block.first_step = static_cast<std::uint32_t>(plan_->steps.size());
     std::vector<std::pair<std::uint32_t, const Node*>> with_bodies;
     for (NodeIndex index : graph.TopologicalOrder()) {
       const Node& node = *graph.node(index);
-      if (followed_.count(&node) != 0) {
+      if (copies_.followed.count(&node) != 0) {
         block.items.push_back({false, AddFollowed(node)});
         continue;
       }
@@ -136,42 +135,6 @@ class PlanBuilder {
     }
     Throw(ErrorCode::kInvalidGraph, "a body reads '{}', which no surrounding graph has",
           value.Name());
-  }
-
-  // Nodes all of whose outputs inference knows as integers need not run.
-  void FindFollowed(const Graph& graph) {
-    for (NodeIndex index : graph.TopologicalOrder()) {
-      const Node& node = *graph.node(index);
-      if (node.has_body() || node.OpType() == kCopyOp || node.outputs().empty()) continue;
-      if (placement_.of(graph, index).fused || options_.inference.Find(node) == nullptr) continue;
-      const bool all =
-          std::all_of(node.outputs().begin(), node.outputs().end(), [&](const NodeArg* output) {
-            return output == nullptr ||
-                   (output->info().has_value && Known(output->info()) &&
-                    copies_.of(output) == kHostSpace && output->constant() == nullptr);
-          });
-      if (all && InputsStayKnown(node)) followed_.insert(&node);
-    }
-  }
-
-  static bool Known(const ValueInfo& info) {
-    if (!info.type.is_tensor() || !(types::kIntegers | types::kBool).Contains(info.type.elem))
-      return false;
-    if (!info.type.shape.ranked()) return false;
-    return std::none_of(info.value.begin(), info.value.end(),
-                        [](const Dim& d) { return d.is_unknown(); });
-  }
-
-  // Sizes that only the run tells have symbols too; they are known at binding only if every value
-  // the node follows comes from shapes of inputs or of static wires.
-  static bool InputsStayKnown(const Node& node) {
-    for (const NodeArg* input : node.inputs()) {
-      if (input == nullptr || input->is_constant()) continue;
-      if (input->is_overridable()) return false;
-      if (!input->info().has_value) continue;
-      if (input->producer() == kNoNode) return false;
-    }
-    return true;
   }
 
   std::uint32_t AddArguments(std::span<NodeArg* const> arguments) {
@@ -290,6 +253,8 @@ class PlanBuilder {
         // A queued copy may read its source later than the step.
         if (step.kind == StepKind::kCopy) {
           value.is_captured = true;
+          if (step.for_caller)
+            value.caller_output = plan_->values[plan_->arguments[step.outputs]].output_index;
         } else {
           value.read_on_host = true;
         }
@@ -390,7 +355,6 @@ class PlanBuilder {
   const PlanOptions& options_;
   std::unique_ptr<Plan> plan_;
   std::unordered_map<const NodeArg*, PlanValueId> ids_;
-  std::unordered_set<const Node*> followed_;
   std::vector<std::size_t> packed_indices_;
   std::vector<DenseUse> dense_;
   std::unordered_set<PlanValueId> dense_seen_;

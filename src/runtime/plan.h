@@ -28,14 +28,15 @@ struct PlanValue {
   bool is_tensor = false;      // of a fixed element size: planned memory
   bool is_constant = false;
   bool is_block_input = false;
-  bool is_block_output = false;    // its memory is given by whoever runs the block
-  bool is_static = false;          // concrete dims known at load
-  bool read_on_host = false;       // main inputs: by a step other than a Copy
-  bool is_followed = false;        // made by inference, not by a step
-  bool is_captured = false;        // read inside a body or copied: lives to the end of its block
-  std::int32_t output_index = -1;  // of its block, the first if several
-  PlanValueId root = kAbsent;      // views: the value whose memory it shows
-  std::int32_t last_use = -1;      // step of its block, views of it included
+  bool is_block_output = false;     // its memory is given by whoever runs the block
+  bool is_static = false;           // concrete dims known at load
+  bool read_on_host = false;        // main inputs: by a step other than a Copy
+  bool is_followed = false;         // made by inference, not by a step
+  bool is_captured = false;         // read inside a body or copied: lives to the end of its block
+  std::int32_t output_index = -1;   // of its block, the first if several
+  std::int32_t caller_output = -1;  // main output whose copy for the caller reads it
+  PlanValueId root = kAbsent;       // views: the value whose memory it shows
+  std::int32_t last_use = -1;       // step of its block, views of it included
 };
 
 struct Step {

@@ -115,9 +115,11 @@ struct RunState {
   std::vector<const ValueInfo*> inferred_inputs;
   std::vector<MemoryRequest> requests;
   std::vector<int> request_spaces;
-  std::vector<PlanValueId> used_heap;  // values to let go of after the Run
-  std::vector<std::int64_t> key;       // room for a block's key
-  std::vector<const void*> placed;     // per main output: where its sink put it
+  std::vector<PlanValueId> used_heap;                     // values to let go of after the Run
+  std::vector<std::int64_t> key;                          // room for a block's key
+  std::vector<std::pair<PlanValueId, void*>> redirected;  // planned values in a sink, and where
+                                                          // they belong
+  std::vector<const void*> placed;                        // per main output: where its sink put it
   std::uint64_t clock = 0;
 };
 

@@ -329,7 +329,7 @@ class Builder {
   }
 
   void PlanCopiesAndSteps() {
-    copies_ = PlanCopies(*graph_, placement_, *model_->spaces);
+    copies_ = PlanCopies(*graph_, placement_, *model_->spaces, model_->inference);
     for (const CopyPlan::Row& row : copies_.copies) {
       const ValueType& type = row.node->inputs()[0]->type();
       std::int64_t bytes = -1;
@@ -373,6 +373,7 @@ class Builder {
                          ? "executor"
                          : model_->providers.name(static_cast<std::size_t>(it->second.provider));
       row.cause = it->second.cause;
+      row.followed = copies_.followed.count(&node) != 0;
       row.refusals = it->second.refusals;
       if (it->second.fused) row.inside = it->second.fused->node_names;
       model_->report.nodes.push_back(std::move(row));
