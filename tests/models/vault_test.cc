@@ -54,8 +54,8 @@ TEST(TwoOrders, FourCopies) {
       EXPECT_EQ(copy.bytes, 16);
       copies.insert(copy.value + (copy.to == "cpu" ? " to host" : " to device"));
     }
-    EXPECT_EQ(copies, (std::multiset<std::string>{"x to device", "s to device", "a to host",
-                                                  "y to host"}));
+    EXPECT_EQ(copies,
+              (std::multiset<std::string>{"x to device", "s to device", "a to host", "y to host"}));
   }
 }
 
@@ -74,8 +74,8 @@ TEST(TwoOrders, CopiesCanBeLimited) {
     SessionOptions options = OptionsWith({kClaims, "cpu"});
     options.AddConfigEntry("switchyard.max_copies", "3");
     const std::string error = ErrorOf(text, options);
-    for (const char* row : {"\n  x cpu -> device16", "\n  a device16", "\n  s cpu -> device16",
-                            "\n  y device16"}) {
+    for (const char* row :
+         {"\n  x cpu -> device16", "\n  a device16", "\n  s cpu -> device16", "\n  y device16"}) {
       EXPECT_NE(error.find(row), error.npos) << error;
     }
     options.AddConfigEntry("switchyard.max_copies", "4");
@@ -84,9 +84,9 @@ TEST(TwoOrders, CopiesCanBeLimited) {
 }
 
 constexpr const char* kLoop = R"(opset 13
-graph loop (int64 n, float[3] start, float[3] step) => (float[3] last, float[M,3] trace) {
-  bool go = {true}
-  last, trace = "loop": Loop<body=graph body (int64 i, bool c, float[3] v) => (bool c2, float[3] w, float[3] t) {
+graph loop (int64[] n, float[3] start, float[3] step) => (float[3] last, float[M,3] trace) {
+  bool[] go = {1}
+  last, trace = "loop": Loop<body=graph body (int64[] i, bool[] c, float[3] v) => (bool[] c2, float[3] w, float[3] t) {
     c2 = Identity(c)
     w = "body_add": Add(v, step)
     t = "body_mul": Mul(w, step)

@@ -19,8 +19,8 @@ std::shared_ptr<Environment> SharedEnvironment() {
 }
 
 std::string DifferenceOf(const Tensor& a, const Tensor& b, double absolute, double relative) {
-  if (a.type() != b.type() || !std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(),
-                                          b.dims().end())) {
+  if (a.type() != b.type() ||
+      !std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(), b.dims().end())) {
     return a.Describe() + " and " + b.Describe();
   }
   if (a.type() != DataType::kFloat) {

@@ -196,8 +196,8 @@ std::unique_ptr<OpKernel> MakeVaultKernel(OpKernelInfo& info, const KernelCreate
                                           std::uint64_t host_inputs, std::uint64_t host_outputs,
                                           std::shared_ptr<IExecutionProvider> provider,
                                           std::shared_ptr<const VaultMemory> memory) {
-  return std::make_unique<VaultKernel>(info, create, host_inputs, host_outputs,
-                                       std::move(provider), std::move(memory));
+  return std::make_unique<VaultKernel>(info, create, host_inputs, host_outputs, std::move(provider),
+                                       std::move(memory));
 }
 
 }  // namespace switchyard::test

@@ -38,9 +38,8 @@ void* VaultMemory::Alloc(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto wanted = static_cast<std::int64_t>(bytes);
   if (stats_.limit != 0 && stats_.bytes_in_use + wanted > stats_.limit) {
-    Throw(ErrorCode::kRuntimeException,
-          "{}: {} bytes asked for, {} in use, the limit is {}", info().device.ToString(), bytes,
-          stats_.bytes_in_use, stats_.limit);
+    Throw(ErrorCode::kRuntimeException, "{}: {} bytes asked for, {} in use, the limit is {}",
+          info().device.ToString(), bytes, stats_.bytes_in_use, stats_.limit);
   }
   void* block = ::operator new(bytes, std::align_val_t(kAlignment));
   std::memset(block, 0xA5, bytes);
@@ -76,8 +75,7 @@ void VaultMemory::Check(const void* address, std::size_t bytes) const {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const std::lock_guard lock(mutex_);
   auto next = blocks_.upper_bound(at);
-  const bool inside = next != blocks_.begin() &&
-                      (--next, at + bytes <= next->first + next->second);
+  const bool inside = next != blocks_.begin() && (--next, at + bytes <= next->first + next->second);
   if (!inside) {
     Throw(ErrorCode::kEpFail, "{} bytes at an address that is not in the memory of {}", bytes,
           info().device.ToString());

@@ -44,13 +44,13 @@ std::set<std::string> Split(const std::string& text) {
 // Arguments whose contents decide shapes: the host reads them before the kernel runs.
 std::uint64_t ShapeInputs(const std::string& op) {
   static const std::map<std::string, std::uint64_t> bits = {
-      {"ConstantOfShape", 0b1},   {"CumSum", 0b10},      {"Expand", 0b10},
-      {"OneHot", 0b10},           {"Pad", 0b1010},       {"Range", 0b111},
-      {"Slice", 0b11110},         {"Split", 0b10},       {"Tile", 0b10},
-      {"Trilu", 0b10},            {"ReduceL1", 0b10},    {"ReduceL2", 0b10},
-      {"ReduceLogSum", 0b10},     {"ReduceMax", 0b10},   {"ReduceMean", 0b10},
-      {"ReduceMin", 0b10},        {"ReduceProd", 0b10},  {"ReduceSum", 0b10},
-      {"ReduceSumSquare", 0b10},  {"ReduceLogSumExp", 0b10}};
+      {"ConstantOfShape", 0b1},  {"CumSum", 0b10},         {"Expand", 0b10},
+      {"OneHot", 0b10},          {"Pad", 0b1010},          {"Range", 0b111},
+      {"Slice", 0b11110},        {"Split", 0b10},          {"Tile", 0b10},
+      {"Trilu", 0b10},           {"ReduceL1", 0b10},       {"ReduceL2", 0b10},
+      {"ReduceLogSum", 0b10},    {"ReduceMax", 0b10},      {"ReduceMean", 0b10},
+      {"ReduceMin", 0b10},       {"ReduceProd", 0b10},     {"ReduceSum", 0b10},
+      {"ReduceSumSquare", 0b10}, {"ReduceLogSumExp", 0b10}};
   const auto found = bits.find(op);
   return found == bits.end() ? 0 : found->second;
 }
@@ -86,8 +86,10 @@ VaultProvider::VaultProvider(const ProviderOptions& options)
       cpu_registry_(cpu_->GetKernelRegistry()) {
   for (const auto& [key, value] : options) {
     if (std::find(kOptionKeys.begin(), kOptionKeys.end(), key) == kOptionKeys.end()) {
-      Throw(ErrorCode::kInvalidArgument, "{}: unknown option '{}'; known: device_id, "
-            "memory_limit, ops", kVaultExecutionProvider, key);
+      Throw(ErrorCode::kInvalidArgument,
+            "{}: unknown option '{}'; known: device_id, "
+            "memory_limit, ops",
+            kVaultExecutionProvider, key);
     }
   }
   const auto found = options.find("ops");
