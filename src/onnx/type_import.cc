@@ -56,6 +56,14 @@ Shape ReadShape(std::string_view proto, const TypeReading& reading, const Import
 ValueType ReadNested(std::string_view proto, const TypeReading& reading, const ImportState& state,
                      int depth);
 
+// The tensors of a sequence need not agree on a dim: a name there stands for no one number.
+void ForgetSymbols(ValueType* element) {
+  if (!element->is_tensor() || !element->shape.ranked()) return;
+  for (std::size_t i = 0; i < element->shape.rank(); ++i) {
+    if (!element->shape[i].is_value()) element->shape[i] = Dim();
+  }
+}
+
 // Tensor, SparseTensor, Sequence, Optional and Map have the same layout but for what field 1 is.
 ValueType ReadKind(ValueType::Kind kind, std::string_view proto, const TypeReading& reading,
                    const ImportState& state, int depth) {
@@ -71,8 +79,9 @@ ValueType ReadKind(ValueType::Kind kind, std::string_view proto, const TypeReadi
     } else if (has_shape && reader.key() == BytesKey(type::kShape)) {
       result.shape = ReadShape(reader.bytes(), reading, state);
     } else if (!has_shape && reader.key() == BytesKey(element)) {
-      result.element =
-          std::make_shared<const ValueType>(ReadNested(reader.bytes(), reading, state, depth + 1));
+      ValueType inside = ReadNested(reader.bytes(), reading, state, depth + 1);
+      if (kind == Kind::kSequence) ForgetSymbols(&inside);
+      result.element = std::make_shared<const ValueType>(std::move(inside));
     }
   }
   if (!has_shape && kind != Kind::kOpaque && !result.element) {

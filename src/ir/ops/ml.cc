@@ -57,8 +57,9 @@ void InferDictVectorizer(InferenceContext& ctx) {
 
 void InferFeatureVectorizer(InferenceContext& ctx) {
   std::int64_t width = 0;
-  for (const std::int64_t w : ctx.attributes().Ints("inputdimensions")) width += w;
-  ctx.SetTensor(0, DataType::kFloat, {Rows(ctx), Dim(width)});
+  const auto widths = ctx.attributes().Ints("inputdimensions");
+  for (const std::int64_t w : widths) width += w;
+  ctx.SetTensor(0, DataType::kFloat, {Rows(ctx), widths.empty() ? Dim() : Dim(width)});
 }
 
 void InferLabelEncoder(InferenceContext& ctx) {
