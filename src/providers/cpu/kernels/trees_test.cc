@@ -21,26 +21,27 @@ std::vector<float> ValuesOf(const OrtValue& value) {
 }
 
 // One node of `mode` against 1, the true leaf gives 10, the false leaf 20.
-NodeHarness Stump(const std::string& mode, Ints missing = {}) {
-  NodeHarness node("TreeEnsembleRegressor", 3, "ai.onnx.ml");
-  node.Set("nodes_treeids", Ints{0, 0, 0})
-      .Set("nodes_nodeids", Ints{0, 1, 2})
-      .Set("nodes_featureids", Ints{0, 0, 0})
-      .Set("nodes_modes", Strings{mode, "LEAF", "LEAF"})
-      .Set("nodes_truenodeids", Ints{1, 0, 0})
-      .Set("nodes_falsenodeids", Ints{2, 0, 0})
-      .Set("nodes_values", Floats{1, 0, 0})
-      .Set("target_treeids", Ints{0, 0})
-      .Set("target_nodeids", Ints{1, 2})
-      .Set("target_ids", Ints{0, 0})
-      .Set("target_weights", Floats{10, 20});
-  if (!missing.empty()) node.Set("nodes_missing_value_tracks_true", std::move(missing));
-  return node;
-}
+struct Stump {
+  NodeHarness node{"TreeEnsembleRegressor", 3, "ai.onnx.ml"};
+  explicit Stump(const std::string& mode, Ints missing = {}) {
+    node.Set("nodes_treeids", Ints{0, 0, 0})
+        .Set("nodes_nodeids", Ints{0, 1, 2})
+        .Set("nodes_featureids", Ints{0, 0, 0})
+        .Set("nodes_modes", Strings{mode, "LEAF", "LEAF"})
+        .Set("nodes_truenodeids", Ints{1, 0, 0})
+        .Set("nodes_falsenodeids", Ints{2, 0, 0})
+        .Set("nodes_values", Floats{1, 0, 0})
+        .Set("target_treeids", Ints{0, 0})
+        .Set("target_nodeids", Ints{1, 2})
+        .Set("target_ids", Ints{0, 0})
+        .Set("target_weights", Floats{10, 20});
+    if (!missing.empty()) node.Set("nodes_missing_value_tracks_true", std::move(missing));
+  }
+};
 
-std::vector<float> RunStump(NodeHarness node, std::vector<float> x) {
-  node.In<float>({static_cast<std::int64_t>(x.size()), 1}, x).Out(DataType::kFloat);
-  return ValuesOf(node.Run()[0]);
+std::vector<float> RunStump(Stump&& stump, std::vector<float> x) {
+  stump.node.In<float>({static_cast<std::int64_t>(x.size()), 1}, x).Out(DataType::kFloat);
+  return ValuesOf(stump.node.Run()[0]);
 }
 
 TEST(Trees, EveryComparison) {
@@ -71,9 +72,10 @@ TEST(Trees, BlocksOfRowsAreAsSingleRows) {
 
 TEST(Trees, HostileListsAreErrors) {
   const auto refuses = [](const char* attribute, auto value) {
-    NodeHarness node = Stump("BRANCH_LEQ");
-    node.Set(attribute, value).In<float>({1, 1}, {0}).Out(DataType::kFloat);
-    EXPECT_THROW(node.Run(), Error) << attribute;
+    Stump stump("BRANCH_LEQ");
+    stump.node.Set(attribute, value);
+    stump.node.In<float>({1, 1}, {0}).Out(DataType::kFloat);
+    EXPECT_THROW(stump.node.Run(), Error) << attribute;
   };
   refuses("nodes_truenodeids", Ints{0, 0, 0});                       // itself
   refuses("nodes_truenodeids", Ints{7, 0, 0});                       // not there
