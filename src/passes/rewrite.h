@@ -48,8 +48,8 @@ bool SameTypeAndShape(const NodeArg* a, const NodeArg* b);
 // Whether equal inputs give equal outputs, as the schema says.
 bool IsDeterministic(const Node& node);
 
-// The floating point elements of a constant as doubles; nullopt for other types. A constant that can
-// be read again is not kept in memory.
+// The floating point elements of a constant as doubles; nullopt for other types. A constant that
+// can be read again is not kept in memory.
 std::optional<std::vector<double>> Reals(const NodeArg* value);
 // The one floating point element of a constant; nullopt for others, which are not read.
 std::optional<double> OneReal(const NodeArg* value);

@@ -34,6 +34,8 @@ struct Case {
   std::vector<std::pair<std::string, int>> applied;
 };
 
+void PrintTo(const Case& test, std::ostream* out) { *out << test.file << ": " << test.name; }
+
 void ReadOption(const std::string& line, Case* current) {
   std::istringstream words(line);
   std::string key, word;

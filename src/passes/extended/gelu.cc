@@ -8,7 +8,7 @@ namespace {
 
 bool IsReal(const NodeArg* value, double wanted) {
   const auto element = OneReal(value);
-  return element && std::abs(*element - wanted) <= 1e-3 * std::abs(wanted);
+  return element && std::abs(*element - wanted) <= 1e-5 * std::abs(wanted);
 }
 
 // Factors of a product; products inside it that nothing else reads are taken apart.

@@ -39,12 +39,10 @@ struct Core {
 };
 
 // The normalised value, without scale and bias.
-std::optional<Core> MatchCore(const Graph& graph, const NodeArg* value) {
-  const Node* quotient = ProducerOf(graph, value, "Div");
-  if (quotient == nullptr || !HasOneReader(graph, value)) return std::nullopt;
-  const NodeArg* centred = quotient->inputs()[0];
+std::optional<Core> MatchCore(const Graph& graph, const Node& quotient) {
+  const NodeArg* centred = quotient.inputs()[0];
   const Node* difference = ProducerOf(graph, centred, "Sub");
-  const Node* root = ProducerOf(graph, quotient->inputs()[1], "Sqrt");
+  const Node* root = ProducerOf(graph, quotient.inputs()[1], "Sqrt");
   if (difference == nullptr || root == nullptr) return std::nullopt;
   const Node* sum = ProducerOf(graph, root->inputs()[0], "Add");
   if (sum == nullptr) return std::nullopt;
@@ -62,6 +60,12 @@ std::optional<Core> MatchCore(const Graph& graph, const NodeArg* value) {
   return std::nullopt;
 }
 
+std::optional<Core> MatchCore(const Graph& graph, const NodeArg* value) {
+  const Node* quotient = ProducerOf(graph, value, "Div");
+  if (quotient == nullptr || !HasOneReader(graph, value)) return std::nullopt;
+  return MatchCore(graph, *quotient);
+}
+
 bool IsVectorOf(const NodeArg* value, const NodeArg* x) {
   const Shape& shape = value->type().shape;
   const Shape& whole = x->type().shape;
@@ -70,38 +74,89 @@ bool IsVectorOf(const NodeArg* value, const NodeArg* x) {
          shape[0] == whole[whole.rank() - 1];
 }
 
-std::optional<Patch> Propose(const Graph& graph, const Node& node, PassContext&) {
-  if (!node.Domain().empty() || node.inputs().size() != 2) return std::nullopt;
+// The elementwise reader that scales or shifts `value` by a vector, if it is the only one.
+bool IsScaledLater(const Graph& graph, const NodeArg* value, const NodeArg* x) {
+  if (!HasOneReader(graph, value)) return false;
+  const Node& reader = *graph.node(value->consumers()[0]);
+  if (!IsOp(reader, "Mul") && !IsOp(reader, "Add")) return false;
+  const NodeArg* other = OtherInput(reader, value);
+  return other != nullptr && IsVectorOf(other, x);
+}
+
+std::optional<Patch> Build(const Graph& graph, const Node& node, const Core& core,
+                           const NodeArg* scale, const NodeArg* bias) {
+  const Shape& shape = core.x->type().shape;
+  const Dim length = shape.ranked() && shape.rank() > 0 ? shape[shape.rank() - 1] : Dim();
+  const DataType type = core.x->type().elem;
+  if (scale == nullptr && (!length.is_value() || !types::kFloats.Contains(type))) {
+    return std::nullopt;
+  }
+  Patch patch(graph);
+  Patch::Ref scale_ref = Mutable(scale);
+  if (scale == nullptr) {
+    // Ones: whoever made the model had them, and another pass found that they do nothing.
+    const std::int64_t size = length.value();
+    const std::vector<double> ones(static_cast<std::size_t>(size), 1.0);
+    scale_ref = patch.AddConstant(MakeReals(type, std::span(&size, 1), ones), "scale");
+  }
+  Attributes attributes;
+  attributes.Set({"axis", std::int64_t{-1}});
+  attributes.Set({"epsilon", static_cast<float>(core.epsilon)});
+  const Patch::Ref inputs[] = {Mutable(core.x), scale_ref, Mutable(bias)};
+  const auto made =
+      patch.AddNode("LayerNormalization", "", inputs, std::move(attributes), 1, node.Name(), 17);
+  patch.ReplaceUses(node.outputs()[0], made[0]);
+  return patch;
+}
+
+// The normalised value is there already: what is around it is scale and bias.
+std::optional<Patch> ProposeSum(const Graph& graph, const Node& node) {
   for (std::size_t side = 0; side < 2; ++side) {
     const NodeArg* scaled = node.inputs()[side];
     const NodeArg* bias = node.inputs()[1 - side];
+    if (const auto core = MatchCore(graph, scaled); core && IsVectorOf(bias, core->x)) {
+      return Build(graph, node, *core, nullptr, bias);
+    }
     const Node* product = ProducerOf(graph, scaled, "Mul");
     if (product == nullptr || !HasOneReader(graph, scaled)) continue;
     for (const NodeArg* normal : product->inputs()) {
       const auto core = MatchCore(graph, normal);
       const NodeArg* scale = OtherInput(*product, normal);
       if (!core || scale == nullptr || scale == normal) continue;
-      if (!IsVectorOf(scale, core->x) || !IsVectorOf(bias, core->x)) continue;
-      Attributes attributes;
-      attributes.Set({"axis", std::int64_t{-1}});
-      attributes.Set({"epsilon", static_cast<float>(core->epsilon)});
-      Patch patch(graph);
-      const Patch::Ref inputs[] = {Mutable(core->x), Mutable(scale), Mutable(bias)};
-      const auto made = patch.AddNode("LayerNormalization", "", inputs, std::move(attributes), 1,
-                                      node.Name(), 17);
-      patch.ReplaceUses(node.outputs()[0], made[0]);
-      return patch;
+      if (IsVectorOf(scale, core->x) && IsVectorOf(bias, core->x)) {
+        return Build(graph, node, *core, scale, bias);
+      }
     }
   }
   return std::nullopt;
+}
+
+std::optional<Patch> ProposeProduct(const Graph& graph, const Node& node) {
+  for (const NodeArg* normal : node.inputs()) {
+    const auto core = MatchCore(graph, normal);
+    const NodeArg* scale = OtherInput(node, normal);
+    if (!core || scale == nullptr || scale == normal || !IsVectorOf(scale, core->x)) continue;
+    if (IsScaledLater(graph, node.outputs()[0], core->x)) continue;
+    return Build(graph, node, *core, scale, nullptr);
+  }
+  return std::nullopt;
+}
+
+std::optional<Patch> Propose(const Graph& graph, const Node& node, PassContext&) {
+  if (!node.Domain().empty() || node.inputs().size() != 2) return std::nullopt;
+  if (IsOp(node, "Add")) return ProposeSum(graph, node);
+  if (IsOp(node, "Mul")) return ProposeProduct(graph, node);
+  const auto core = MatchCore(graph, node);
+  if (!core || IsScaledLater(graph, node.outputs()[0], core->x)) return std::nullopt;
+  return Build(graph, node, *core, nullptr, nullptr);
 }
 
 }  // namespace
 
 void Register(PassRegistry& registry);
 void Register(PassRegistry& registry) {
-  registry.Register(
-      MakePass({"layer_norm", {"Add"}, Propose, Exactness::kRounding, PassStage::kExtended}));
+  registry.Register(MakePass(
+      {"layer_norm", {"Add", "Mul", "Div"}, Propose, Exactness::kRounding, PassStage::kExtended}));
 }
 
 }  // namespace switchyard::passes::extended::layer_norm
