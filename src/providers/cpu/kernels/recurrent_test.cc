@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "providers/cpu/kernels/common/kernel_common.h"
 #include "providers/cpu/kernels/testing/node_harness.h"
 
 namespace switchyard::cpu {
@@ -121,9 +122,10 @@ std::vector<double> As<double>(const std::vector<double>& values) {
 }
 
 template <typename T>
-NodeHarness Harness(const char* op, const Net& net, bool constant,
-                    const std::vector<std::int32_t>& lengths) {
-  NodeHarness node(op, 14);
+std::unique_ptr<NodeHarness> Harness(const char* op, const Net& net, bool constant,
+                                     const std::vector<std::int32_t>& lengths) {
+  auto made = std::make_unique<NodeHarness>(op, 14);
+  NodeHarness& node = *made;
   node.Set<std::int64_t>("hidden_size", kHidden);
   node.In<T>({kSteps, kBatch, kInput}, As<T>(net.x));
   node.In<T>({1, net.gates * kHidden, kInput}, As<T>(net.w), constant);
@@ -133,7 +135,7 @@ NodeHarness Harness(const char* op, const Net& net, bool constant,
   node.In<T>({1, kBatch, kHidden}, As<T>(net.h));
   if (net.gates == 4) node.In<T>({1, kBatch, kHidden}, As<T>(net.c));
   node.Out(DataTypeOf<T>).Out(DataTypeOf<T>);
-  return node;
+  return made;
 }
 
 template <typename T>
@@ -141,7 +143,8 @@ void ExpectNear(const OrtValue& got, const std::vector<double>& wanted, double t
   const auto values = got.tensor().values<T>();
   ASSERT_EQ(values.size(), wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i)
-    EXPECT_NEAR(static_cast<double>(values[i]), wanted[i], tolerance) << "element " << i;
+    EXPECT_NEAR(static_cast<double>(static_cast<ComputeOf<T>>(values[i])), wanted[i], tolerance)
+        << "element " << i;
 }
 
 const std::vector<std::int32_t> kFull(kBatch, kSteps);
@@ -152,9 +155,10 @@ TEST(Recurrent, LstmOfAllTypesAndLevels) {
   const auto wanted = LstmByFormula(net, lengths);
   for (const char* isa : {"baseline", "avx2"}) {
     for (const bool constant : {false, true}) {
-      ExpectNear<float>(Harness<float>("LSTM", net, constant, lengths).Run(isa)[1], wanted, 1e-5);
-      ExpectNear<double>(Harness<double>("LSTM", net, constant, lengths).Run(isa)[1], wanted, 1e-7);
-      ExpectNear<Float16>(Harness<Float16>("LSTM", net, constant, lengths).Run(isa)[1], wanted,
+      ExpectNear<float>(Harness<float>("LSTM", net, constant, lengths)->Run(isa)[1], wanted, 1e-5);
+      ExpectNear<double>(Harness<double>("LSTM", net, constant, lengths)->Run(isa)[1], wanted,
+                         1e-7);
+      ExpectNear<Float16>(Harness<Float16>("LSTM", net, constant, lengths)->Run(isa)[1], wanted,
                           1e-2);
     }
   }
@@ -162,7 +166,7 @@ TEST(Recurrent, LstmOfAllTypesAndLevels) {
 
 TEST(Recurrent, StepsBehindTheLengthAreZero) {
   const Net net(4);
-  const auto out = Harness<float>("LSTM", net, true, {5, 2, 3}).Run();
+  const auto out = Harness<float>("LSTM", net, true, {5, 2, 3})->Run();
   const auto y = out[0].tensor().values<float>();
   for (std::int64_t k = 0; k < kHidden; ++k) {
     EXPECT_EQ(y[static_cast<std::size_t>((2 * kBatch + 1) * kHidden + k)], 0.0f);
@@ -176,11 +180,11 @@ TEST(Recurrent, GruInBothForms) {
     const auto wanted = GruByFormula(net, last != 0);
     for (const bool constant : {false, true}) {
       ExpectNear<float>(Harness<float>("GRU", net, constant, kFull)
-                            .Set<std::int64_t>("linear_before_reset", last)
+                            ->Set<std::int64_t>("linear_before_reset", last)
                             .Run()[1],
                         wanted, 1e-5);
       ExpectNear<double>(Harness<double>("GRU", net, constant, kFull)
-                             .Set<std::int64_t>("linear_before_reset", last)
+                             ->Set<std::int64_t>("linear_before_reset", last)
                              .Run()[1],
                          wanted, 1e-7);
     }
@@ -189,17 +193,17 @@ TEST(Recurrent, GruInBothForms) {
 
 TEST(Recurrent, ThreadsDoNotChangeBits) {
   const Net net(3);
-  const auto one = Harness<float>("GRU", net, true, kFull).Run("", 1);
-  const auto two = Harness<float>("GRU", net, true, kFull).Run("", 2);
+  const auto one = Harness<float>("GRU", net, true, kFull)->Run("", 1);
+  const auto two = Harness<float>("GRU", net, true, kFull)->Run("", 2);
   for (std::size_t i = 0; i < one[0].tensor().values<float>().size(); ++i)
     EXPECT_EQ(one[0].tensor().values<float>()[i], two[0].tensor().values<float>()[i]);
 }
 
 TEST(Recurrent, RefusesWhatDoesNotFit) {
   const Net net(4);
-  EXPECT_THROW(Harness<float>("LSTM", net, true, {5, 2}).Run(), Error);
+  EXPECT_THROW(Harness<float>("LSTM", net, true, {5, 2})->Run(), Error);
   EXPECT_THROW(Harness<float>("LSTM", net, true, kFull)
-                   .Set<std::vector<std::string>>("activations", {"Sigmoid", "Tanh", "Cosine"})
+                   ->Set<std::vector<std::string>>("activations", {"Sigmoid", "Tanh", "Cosine"})
                    .Run(),
                Error);
 }
