@@ -17,12 +17,17 @@ bool Known(const ValueInfo& info) {
 
 // Sizes that only the run tells have symbols too; they are known at binding only if every value
 // the node follows comes from shapes of inputs or of static wires.
-bool InputsStayKnown(const Node& node) {
+bool InputsStayKnown(const Graph& graph, const Node& node,
+                     const std::unordered_set<const Node*>& followed) {
   for (const NodeArg* input : node.inputs()) {
     if (input == nullptr || input->is_constant()) continue;
     if (input->is_overridable()) return false;
+    // Contents that only load knew: made by a step, so not there while shapes are bound.
+    if (input->info().tensor != nullptr && !input->info().has_value) return false;
     if (!input->info().has_value) continue;
     if (input->producer() == kNoNode) return false;
+    // Integers of which load knows some only are made by a step.
+    if (followed.count(graph.node(input->producer())) == 0) return false;
   }
   return true;
 }
@@ -42,7 +47,7 @@ std::unordered_set<const Node*> FindFollowed(const Graph& graph, const Placement
           return output == nullptr || (output->info().has_value && Known(output->info()) &&
                                        output->constant() == nullptr);
         });
-    if (all && InputsStayKnown(node)) followed.insert(&node);
+    if (all && InputsStayKnown(graph, node, followed)) followed.insert(&node);
   }
   return followed;
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/format.h"
+#include "ir/constant_node.h"
 #include "ir/functions.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
@@ -27,6 +28,23 @@ void RegisterAll(PassRegistry& registry);
 namespace {
 
 constexpr const char* kFreeDimensionPass = "free_dimension_override";
+
+// Constant nodes are constants at every level.
+void ReplaceConstantNodes(Graph& graph) {
+  const std::vector<NodeIndex> order(graph.TopologicalOrder().begin(),
+                                     graph.TopologicalOrder().end());
+  for (NodeIndex index : order) {
+    Node& node = *graph.node(index);
+    for (const auto& [name, body] : node.bodies()) ReplaceConstantNodes(*body);
+    if (node.OpType() != "Constant" || !node.Domain().empty() || node.outputs().size() != 1) {
+      continue;
+    }
+    NodeArg* output = node.outputs()[0];
+    ConstantPtr constant = ConstantOfAttributes(node.attributes());
+    graph.RemoveNode(index);
+    graph.SetConstant(output, std::move(constant));
+  }
+}
 
 std::int64_t ConfigNumber(const SessionOptions& options, std::string_view key,
                           std::int64_t absent) {
@@ -141,6 +159,7 @@ class Builder {
       graph_->SetConstant(constant, std::make_shared<const Constant>(value.tensor()));
     }
     VerifyGraph(*graph_);
+    ReplaceConstantNodes(*graph_);
     const ModelContext& context = graph_->context();
     model_->metadata = {context.producer_name, context.graph_name,       context.domain,
                         context.doc_string,    context.graph_doc_string, context.model_version,
@@ -408,7 +427,9 @@ class Builder {
 };
 
 bool Builder::InlineFunction(Graph& graph, Node& node) {
-  return InlineNode(graph, node.Index(), model_->schemas, &model_->inference).has_value();
+  if (!InlineNode(graph, node.Index(), model_->schemas, &model_->inference)) return false;
+  ReplaceConstantNodes(graph);
+  return true;
 }
 
 }  // namespace
