@@ -1,0 +1,9 @@
+// The one function that a provider module exports.
+
+#include "providers/skeleton/provider.h"
+
+extern "C" SWITCHYARD_API const char* SwitchyardProviderEntry(
+    switchyard::ProviderFactory* factory) {
+  *factory = switchyard::skeleton::MakeFactory();
+  return switchyard::AbiStamp().data();
+}
