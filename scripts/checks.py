@@ -131,8 +131,24 @@ def leg_install(jobs: int) -> bool:
         f"-DCMAKE_PREFIX_PATH={prefix}",
     )
     run("cmake", "--build", client, "-j", jobs)
-    code = run(client / "client", check=False)
-    return record("install tree", int(code == 0), int(code != 0))
+    codes = [run(client / "client", check=False)]
+    custom = BUILD / "custom_provider"
+    shutil.rmtree(custom, ignore_errors=True)
+    run(
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        ROOT / "examples" / "custom_provider",
+        "-B",
+        custom,
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+    )
+    run("cmake", "--build", custom, "-j", jobs)
+    model = ROOT / "models" / "fastestdet" / "FastestDet.onnx"
+    codes.append(run(custom / "custom_provider", model, check=False))
+    failed = sum(code != 0 for code in codes)
+    return record("install tree", len(codes) - failed, failed)
 
 
 def leg_asan(jobs: int) -> bool:

@@ -41,6 +41,7 @@ const Case kCases[] = {
     {"BertCompiler", "bert_mlm", {"compiler", "cpu"}, 0},
     {"BertVaultCompiler", "bert_mlm", {"vault?ops=MatMul,Gemm,Add", "compiler", "cpu"}, 46},
     {"BertTwoVaults", "bert_mlm", {"vault?ops=MatMul,Gemm,Add", "vault?device_id=1", "cpu"}, 47},
+    {"SileroCompiler", "silero_vad", {"compiler", "cpu"}, 0},
     {"RecognitionVault", "ppocr_rec", {"vault", "cpu"}, 2},
     {"RecognitionCompiler", "ppocr_rec", {"compiler", "cpu"}, 0},
     {"RecognitionVaultCompiler", "ppocr_rec", {"vault?ops=Conv,MatMul", "compiler", "cpu"}, 104},
