@@ -90,6 +90,7 @@ class SegmentBinder {
 
   void Run() {
     seg_.bound = false;
+    seg_.open = false;
     seg_.first_item = first_item_;
     seg_.reads.clear();
     seg_.placed.clear();
@@ -202,6 +203,7 @@ class SegmentBinder {
     }
     if (!known) {
       closed_ = true;
+      seg_.open = true;
       for (std::uint32_t i = 0; i < step.num_outputs; ++i) {
         const PlanValueId id = plan_.arguments[step.outputs + i];
         if (id != kAbsent) frame_.infos[id].type.shape = Shape();

@@ -235,12 +235,21 @@ void Executor::RunBlock(std::int32_t block_id, std::span<OutputSink* const> sink
     }
     const SegmentBinding& segment = binding.segments[ordinal];
     const std::uint32_t end = segment.end_item;
+    // The next iteration of a body may make other shapes than the one before.
+    if (segment.open) ForgetOutputs(setup_.plan.steps[block.items[end - 1].index]);
     PlaceOutputs(block, segment);
     for (; item < end; ++item) {
       if (block.items[item].is_step) RunStep(block.items[item].index);
     }
   }
   sinks_ = outer_sinks;
+}
+
+void Executor::ForgetOutputs(const Step& step) {
+  for (std::uint32_t i = 0; i < step.num_outputs; ++i) {
+    const PlanValueId id = setup_.plan.arguments[step.outputs + i];
+    if (id != kAbsent) frame_->values[id] = OrtValue();
+  }
 }
 
 // Outputs whose dims are bound get their memory before the segment runs.

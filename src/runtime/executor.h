@@ -54,6 +54,7 @@ class Executor {
   void RunScan(const Step& step);
   void AssignOutputs(const Step& step);
   void Deliver(PlanValueId id, OutputSink* sink, const void* placed, OrtValue* result);
+  void ForgetOutputs(const Step& step);
   void PlaceOutputs(const Block& block, const SegmentBinding& segment);
   // A value that the caller wants where it is made goes into the sink instead of the arena.
   void Redirect(PlanValueId id, OutputSink* sink);

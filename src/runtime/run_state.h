@@ -57,6 +57,7 @@ struct SegmentBinding {
   std::vector<Scratch> scratch;
   std::uint64_t arena_version = 0;
   bool bound = false;
+  bool open = false;  // only its last step itself tells the shapes that it makes
 };
 
 struct BlockBinding {
