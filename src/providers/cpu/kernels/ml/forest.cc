@@ -31,7 +31,7 @@ constexpr std::uint32_t kStrict = 2;       // left if x < split, else left if x 
 constexpr std::uint32_t kEqual = 4;        // left if x == split
 constexpr std::uint32_t kMissingLeft = 8;  // NaN goes left
 
-enum class Kind { kLeq, kLt, kMixed };
+enum class Kind { kLeq, kLt, kLeqMissing, kMixed };
 
 // A descent counts no steps: that it ends is made sure of here, once.
 void CheckAcyclic(const ForestSpec& spec) {
@@ -100,6 +100,9 @@ class FlatForest final : public Forest {
             break;
           case Kind::kLt:
             AddTree<Kind::kLt>(rows, count, width, roots_[t], sums);
+            break;
+          case Kind::kLeqMissing:
+            AddTree<Kind::kLeqMissing>(rows, count, width, roots_[t], sums);
             break;
           case Kind::kMixed:
             AddTree<Kind::kMixed>(rows, count, width, roots_[t], sums);
@@ -186,13 +189,14 @@ class FlatForest final : public Forest {
   }
 
   void Classify() {
-    bool leq = true, lt = true;
+    bool leq = true, lt = true, leq_missing = true;
     for (const Flat& node : nodes_) {
       if ((node.bits & kInner) == 0) continue;
       leq = leq && node.bits == kInner;
       lt = lt && node.bits == (kInner | kStrict);
+      leq_missing = leq_missing && (node.bits & ~kMissingLeft) == kInner;
     }
-    kind_ = leq ? Kind::kLeq : lt ? Kind::kLt : Kind::kMixed;
+    kind_ = leq ? Kind::kLeq : lt ? Kind::kLt : leq_missing ? Kind::kLeqMissing : Kind::kMixed;
     single_ = targets_ == 1 && (aggregate_ == Aggregate::kSum || aggregate_ == Aggregate::kAverage);
     if (!single_) return;
     leaf_values_.assign(nodes_.size(), 0);
@@ -207,6 +211,10 @@ class FlatForest final : public Forest {
   static std::uint32_t GoesRight(const Flat& node, T x) {
     if constexpr (kKind == Kind::kLeq) return static_cast<std::uint32_t>(!(x <= node.split));
     if constexpr (kKind == Kind::kLt) return static_cast<std::uint32_t>(!(x < node.split));
+    if constexpr (kKind == Kind::kLeqMissing) {
+      const auto above = static_cast<std::uint32_t>(!(x <= node.split));
+      return above & ~(static_cast<std::uint32_t>(x != x) & node.bits >> 3);
+    }
     const std::uint32_t bits = node.bits;
     const auto below = static_cast<std::uint32_t>(x < node.split);
     const auto equal = static_cast<std::uint32_t>(x == node.split);
