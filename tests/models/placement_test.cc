@@ -41,7 +41,12 @@ const Case kCases[] = {
     {"BertCompiler", "bert_mlm", {"compiler", "cpu"}, 0},
     {"BertVaultCompiler", "bert_mlm", {"vault?ops=MatMul,Gemm,Add", "compiler", "cpu"}, 46},
     {"BertTwoVaults", "bert_mlm", {"vault?ops=MatMul,Gemm,Add", "vault?device_id=1", "cpu"}, 47},
+    // The branch for 16 kHz: three inputs, two outputs, the rate's test, and what the conditions of
+    // two nested branches read and yield.
+    {"SileroVault", "silero_vad", {"vault", "cpu"}, 11},
     {"SileroCompiler", "silero_vad", {"compiler", "cpu"}, 0},
+    {"SileroVaultCompiler", "silero_vad", {"vault?ops=Conv,LSTM", "compiler", "cpu"}, 17},
+    {"SileroTwoVaults", "silero_vad", {"vault?ops=Conv,LSTM", "vault?device_id=1", "cpu"}, 28},
     {"RecognitionVault", "ppocr_rec", {"vault", "cpu"}, 2},
     {"RecognitionCompiler", "ppocr_rec", {"compiler", "cpu"}, 0},
     {"RecognitionVaultCompiler", "ppocr_rec", {"vault?ops=Conv,MatMul", "compiler", "cpu"}, 104},
