@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from onnx.backend.test.loader import load_model_tests
+
 import onnx
 from onnx import numpy_helper
-from onnx.backend.test.loader import load_model_tests
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 RANDOM_OPERATORS = {

@@ -6,7 +6,7 @@
 #include "providers/cpu/math/simd.inl"
 
 #if defined(__SSE2__) && !defined(SY_SIMD_AVX2) && !defined(SY_SIMD_AVX512)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace switchyard::cpu::math {
