@@ -5,9 +5,11 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "base/format.h"
 #include "switchyard/base/cpu_features.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -60,6 +62,15 @@ struct ThreadTeam::Shared {
   std::vector<Cursor> cursors;
   std::vector<std::thread> threads;
 
+  void End() {
+    {
+      const std::lock_guard lock(mutex);
+      stop.store(true);
+      wake.notify_all();
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
   void Work(int worker) {
     const int size = static_cast<int>(cursors.size());
     for (int i = 0; i < size; ++i) {
@@ -83,19 +94,20 @@ struct ThreadTeam::Shared {
 ThreadTeam::ThreadTeam(int threads, bool allow_spinning)
     : size_(std::max(1, threads)), shared_(std::make_unique<Shared>(size_)) {
   shared_->spin.store(allow_spinning && size_ <= DetectCpuFeatures().physical_cores);
-  for (int i = 1; i < size_; ++i) {
-    shared_->threads.emplace_back([this, i] { WorkerLoop(i); });
+  try {
+    shared_->threads.reserve(static_cast<std::size_t>(size_ - 1));
+    for (int i = 1; i < size_; ++i) {
+      shared_->threads.emplace_back([this, i] { WorkerLoop(i); });
+    }
+  } catch (const std::system_error& error) {
+    const std::size_t started = shared_->threads.size() + 1;
+    shared_->End();
+    Throw(ErrorCode::kFail, "a team of {} threads can't be started, only {}: {}", size_, started,
+          error.what());
   }
 }
 
-ThreadTeam::~ThreadTeam() {
-  {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->stop.store(true);
-    shared_->wake.notify_all();
-  }
-  for (std::thread& thread : shared_->threads) thread.join();
-}
+ThreadTeam::~ThreadTeam() { shared_->End(); }
 
 void ThreadTeam::StopSpinning() { shared_->spin.store(false); }
 
@@ -115,7 +127,7 @@ void ThreadTeam::WorkerLoop(int index) {
       std::unique_lock lock(s.mutex);
       s.sleepers.fetch_add(1);
       s.wake.wait(lock,
-                  [&] { return s.epoch.load(std::memory_order_acquire) != seen || s.stop.load(); });
+                  [&] { return s.epoch.load(std::memory_order_seq_cst) != seen || s.stop.load(); });
       s.sleepers.fetch_sub(1);
     }
     if (s.stop.load()) return;

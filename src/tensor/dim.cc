@@ -103,7 +103,7 @@ std::optional<Dim> ExactQuotient(const Dim& a, const Dim& b) {
   const auto& [dm, dc] = *divisor.begin();
   Terms out;
   for (const auto& [m, c] : TermsOf(a)) {
-    if (dc == 0 || c % dc != 0) return std::nullopt;
+    if (dc == 0 || (dc == -1 && c == INT64_MIN) || c % dc != 0) return std::nullopt;
     if (!std::includes(m.begin(), m.end(), dm.begin(), dm.end())) return std::nullopt;
     DimExpr::Monomial rest;
     std::set_difference(m.begin(), m.end(), dm.begin(), dm.end(), std::back_inserter(rest));
