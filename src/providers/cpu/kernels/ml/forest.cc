@@ -40,7 +40,10 @@ void CheckAcyclic(const ForestSpec& spec) {
   std::vector<std::size_t> stack;
   for (const std::size_t root : spec.roots) {
     if (root >= spec.nodes.size()) Refuse("a tree starts at a node that does not exist");
-    stack.push_back(root);
+  }
+  // Nodes that no root reaches too: a cycle among them says that the lists lie.
+  for (std::size_t start = 0; start < spec.nodes.size(); ++start) {
+    stack.push_back(start);
     while (!stack.empty()) {
       const std::size_t n = stack.back();
       const ForestSpec::Node& node = spec.nodes[n];
