@@ -11,6 +11,8 @@ namespace {
 constexpr std::int32_t kForever = INT32_MAX;
 // Contents that shapes depend on are compared whole up to this size.
 constexpr std::size_t kMaxRead = 1 << 16;
+// More than any machine has, so that sums of requests can't overflow.
+constexpr std::size_t kMaxRequest = std::size_t{1} << 46;
 
 bool OwnsPlannedMemory(const Plan& plan, const PlanValue& value) {
   if (!value.is_tensor || value.root != kAbsent || value.is_followed) return false;
@@ -110,7 +112,7 @@ class SegmentBinder {
     }
     seg_.end_item = end_;
     Lay();
-    seg_.bound = true;
+    seg_.bound = repeatable_;
   }
 
  private:
@@ -250,7 +252,10 @@ class SegmentBinder {
       if (((reads >> i) & 1) == 0 || id == kAbsent || plan_.values[id].is_constant) continue;
       if (frame_.infos[id].has_value || frame_.infos[id].tensor == nullptr) continue;
       const Tensor& tensor = *frame_.infos[id].tensor;
-      if (tensor.type() == DataType::kString || tensor.bytes() > kMaxRead) continue;
+      if (tensor.type() == DataType::kString || tensor.bytes() > kMaxRead) {
+        repeatable_ = false;
+        continue;
+      }
       const auto* bytes = static_cast<const std::byte*>(tensor.raw());
       seg_.reads.push_back({id, std::vector<std::byte>(bytes, bytes + tensor.bytes())});
     }
@@ -267,13 +272,26 @@ class SegmentBinder {
       if (!value.is_tensor || !known || !frame_.infos[id].type.shape.is_concrete()) continue;
       OrtValue& held = frame_.values[id];
       if (!held.is_tensor()) held = OrtValue(Tensor());
-      Dims dims = frame_.infos[id].type.shape.concrete();
+      const Dims dims = frame_.infos[id].type.shape.concrete();
+      static_cast<void>(ElementCount(dims));  // more than can be counted is an error
       held.tensor().Rebind(value.arg->type().elem, dims, held.tensor().raw_mutable(),
                            env_.spaces.device(value.space));
-      if (!OwnsPlannedMemory(plan_, value)) continue;
+      if (!OwnsPlannedMemory(plan_, value) && !Outgrows(step, id)) continue;
+      const PlanValue& owner = value.root == kAbsent ? value : plan_.values[value.root];
       seg_.placed.push_back(
-          {id, Ask(held.tensor().bytes(), now, LastUse(value, now), value.space)});
+          {id, Ask(held.tensor().bytes(), now, LastUse(owner, now), value.space)});
     }
+  }
+
+  // Dims of one name may differ in a Run, and then an output is larger than the input whose memory
+  // it was to take over.
+  bool Outgrows(const Step& step, PlanValueId id) const {
+    for (const auto& [output, source] : step.views) {
+      if (output != id) continue;
+      return frame_.values[source].is_tensor() &&
+             frame_.values[id].tensor().bytes() > frame_.values[source].tensor().bytes();
+    }
+    return false;
   }
 
   std::int32_t LastUse(const PlanValue& value, std::int32_t now) const {
@@ -282,6 +300,8 @@ class SegmentBinder {
   }
 
   std::uint32_t Ask(std::size_t bytes, std::int32_t first, std::int32_t last, int space) {
+    if (bytes > kMaxRequest)
+      Throw(ErrorCode::kRuntimeException, "out of memory: a step needs {} bytes", bytes);
     state_.requests.push_back({bytes, first, last});
     state_.request_spaces.push_back(space);
     return static_cast<std::uint32_t>(state_.requests.size() - 1);
@@ -310,7 +330,15 @@ class SegmentBinder {
     for (std::size_t i = 0; covered && i < state_.requests.size(); ++i) {
       covered = state_.requests[i].bytes <= arena.capacity[i];
     }
-    if (!covered) Replan(arena, same);
+    if (!covered) {
+      try {
+        Replan(arena, same);
+      } catch (...) {  // whoever was bound to it before must bind again
+        arena = SegmentArena();
+        arena.generation = ++state_.clock;
+        throw;
+      }
+    }
     PlaceSegment(plan_, env_.spaces, state_, frame_, block_id_, ordinal_);
   }
 
@@ -329,7 +357,8 @@ class SegmentBinder {
     arena.offsets.assign(state_.requests.size(), 0);
     arena.chunks.resize(spaces);
     for (std::size_t space = 0; space < spaces; ++space) LaySpace(arena, static_cast<int>(space));
-    ++arena.version;
+    arena.version = ++state_.clock;
+    if (!same) arena.generation = arena.version;
     env_.counters.plannings.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -369,6 +398,7 @@ class SegmentBinder {
   std::int32_t first_step_ = 0;
   std::uint32_t end_ = 0;
   bool closed_ = false;
+  bool repeatable_ = true;  // all that was read can be compared in the next Run
 };
 
 }  // namespace
@@ -400,9 +430,10 @@ std::unique_ptr<Frame> MakeFrame(const Plan& plan, const AllocatorPtr& host) {
     } else if (!value.is_static) {
       info.type.shape = Shape();
     } else if (value.is_tensor) {
+      const Dims dims = info.type.shape.concrete();
+      static_cast<void>(ElementCount(dims));
       frame->values[v] = OrtValue(Tensor());
-      frame->values[v].tensor().Rebind(info.type.elem, info.type.shape.concrete(), nullptr,
-                                       OrtDevice());
+      frame->values[v].tensor().Rebind(info.type.elem, dims, nullptr, OrtDevice());
     }
     info.tensor = nullptr;
   }
@@ -526,6 +557,7 @@ void PlaceSegment(const Plan& plan, const MemorySpaces& spaces, RunState& state,
     frame.scratch[scratch.step] = address(kHostSpace, scratch.request);
   }
   seg.arena_version = arena.version;
+  seg.arena_generation = arena.generation;
 }
 
 }  // namespace switchyard

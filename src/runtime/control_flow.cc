@@ -169,8 +169,12 @@ void CopySlice(const Tensor& stack, std::size_t axis, std::int64_t index, std::b
 void Executor::RunIf(const Step& step) {
   const bool taken = ReadScalar<bool>(Argument(step.inputs), step, "the condition");
   const std::int32_t body = step.bodies[taken ? 0 : 1];
-  RunBlock(body, {});
   const Block& block = setup_.plan.blocks[static_cast<std::size_t>(body)];
+  if (block.outputs.size() < step.num_outputs) {
+    Throw(ErrorCode::kInvalidGraph, "{}: it has {} outputs, the branch taken has {}",
+          step.node->Describe(), step.num_outputs, block.outputs.size());
+  }
+  RunBlock(body, {});
   for (std::uint32_t i = 0; i < step.num_outputs; ++i) {
     if (!HasArgument(step.outputs + i)) continue;
     const OrtValue& made = frame_->values[block.outputs[i]];
@@ -190,6 +194,10 @@ void Executor::RunLoop(const Step& step) {
         "{}: its body has {} inputs and {} outputs, {} loop-carried values need {} and at least {}",
         step.node->Describe(), body.inputs.size(), body.outputs.size(), states, states + 2,
         states + 1);
+  }
+  if (step.num_outputs + 1 > body.outputs.size()) {
+    Throw(ErrorCode::kInvalidGraph, "{}: it has {} outputs, its body has {} after the condition",
+          step.node->Describe(), step.num_outputs, body.outputs.size() - 1);
   }
   std::int64_t trips = INT64_MAX;
   if (step.num_inputs > 0 && HasArgument(step.inputs) && Argument(step.inputs).has_value()) {

@@ -176,10 +176,15 @@ void Executor::Feed(std::span<const OrtValue* const> inputs) {
     OrtValue& value = frame_->values[main.inputs[i]];
     if (tensor == nullptr) {
       value = inputs[i] != nullptr ? *inputs[i] : OrtValue();
+      state_.used_heap.push_back(main.inputs[i]);
     } else if (tensor->device().is_host() || !plan.values[main.inputs[i]].read_on_host) {
       if (!value.is_tensor()) value = OrtValue(Tensor());
-      value.tensor().Rebind(tensor->type(), tensor->dims(), const_cast<void*>(tensor->raw()),
-                            tensor->device());
+      // One element may be fed for a scalar.
+      const PlanValue& input = plan.values[main.inputs[i]];
+      const bool as_scalar = input.is_static && input.arg->type().shape.rank() == 0;
+      value.tensor().Rebind(tensor->type(),
+                            as_scalar ? std::span<const std::int64_t>() : tensor->dims(),
+                            const_cast<void*>(tensor->raw()), tensor->device());
     } else {
       Tensor host(tensor->type(), tensor->dims(), setup_.spaces.allocator(kHostSpace));
       setup_.spaces.Copy(*tensor, host, nullptr);
@@ -227,7 +232,9 @@ void Executor::RunBlock(std::int32_t block_id, std::span<OutputSink* const> sink
   sinks_ = sinks;
   std::uint32_t item = 0;
   for (std::size_t ordinal = 0; item < block.items.size(); ++ordinal) {
-    if (!SegmentHolds(setup_.plan, *frame_, block_id, ordinal, item)) {
+    if (!SegmentHolds(setup_.plan, *frame_, block_id, ordinal, item) ||
+        binding.segments[ordinal].arena_generation !=
+            state_.arenas[static_cast<std::size_t>(block_id)][ordinal].generation) {
       BindSegment(env_, state_, *frame_, block_id, ordinal, item);
     } else if (binding.segments[ordinal].arena_version !=
                state_.arenas[static_cast<std::size_t>(block_id)][ordinal].version) {
@@ -364,12 +371,12 @@ void Executor::RunStep(std::uint32_t index) {
   if (observer_ != nullptr) (*observer_)(step, start, Now());
 }
 
-// Views show their root's memory as it is now; strings live on the heap.
+// Views show the memory of their input as it is now; strings live on the heap.
 void Executor::AssignOutputs(const Step& step) {
-  for (const auto& [output, root] : step.views) {
+  for (const auto& [output, source] : step.views) {
     OrtValue& view = frame_->values[output];
-    const OrtValue& owner = frame_->values[root];
-    if (view.is_tensor() && owner.is_tensor())
+    const OrtValue& owner = frame_->values[source];
+    if (view.is_tensor() && owner.is_tensor() && view.tensor().bytes() <= owner.tensor().bytes())
       view.tensor().set_data(const_cast<void*>(owner.tensor().raw()));
   }
   if (!step.has_heap_outputs) return;
@@ -408,6 +415,9 @@ void Executor::RunCopy(const Step& step) {
   if (source.device() == setup_.spaces.device(target_space)) {  // fed where it is wanted
     state_.redirected.emplace_back(to, target.raw_mutable());
     target.set_data(const_cast<void*>(source.raw()));
+    BlockBinding& binding = frame_->blocks[static_cast<std::size_t>(setup_.plan.values[to].block)];
+    for (SegmentBinding& segment : binding.segments)
+      segment.arena_version = 0;  // for this Run only
     return;
   }
   Stream* stream = nullptr;
@@ -454,7 +464,7 @@ void Executor::Deliver(PlanValueId id, OutputSink* sink, const void* placed, Ort
     *result = value;
     return;
   }
-  if (tensor.type() == DataType::kString) {
+  if (tensor.type() == DataType::kString && !sink->takes_strings()) {
     *result = OrtValue(tensor.Clone(setup_.spaces.allocator(kHostSpace)));
     return;
   }

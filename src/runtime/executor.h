@@ -17,6 +17,8 @@ class OutputSink {
   virtual Tensor Place(DataType type, std::span<const std::int64_t> dims, int space) = 0;
   // Another space than the plan's: the value is taken before its copy for the caller.
   virtual int wanted_space() const { return kHostSpace; }
+  // Whether what it places holds strings already made.
+  virtual bool takes_strings() const { return false; }
 };
 
 // Called around each step when a profile or a trace is wanted.

@@ -90,7 +90,7 @@ NodeEvaluator MakeNodeEvaluator(std::shared_ptr<IExecutionProvider> provider,
     if (node.has_body()) return std::nullopt;
     try {
       return runner->Run(node, graph, inputs);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       return std::nullopt;
     }
   };

@@ -220,6 +220,10 @@ class Partitioner {
   void Accept(Graph& graph, int p, bool final, ComputeCapability& claim, const Lookup& lookup,
               Placements& placements, std::set<NodeIndex>& claimed) {
     IndexedSubGraph& sub = *claim.sub_graph;
+    if (const std::set<NodeIndex> once(sub.nodes.begin(), sub.nodes.end());
+        once.size() != sub.nodes.size()) {
+      sub.nodes.assign(once.begin(), once.end());
+    }
     std::vector<const Node*> nodes;
     const auto refuse = [&](const std::string& reason) {
       for (NodeIndex index : sub.nodes) {
@@ -294,9 +298,10 @@ class Partitioner {
       if (kernels.size() != 1 || !kernels[0])
         Throw(ErrorCode::kEpFail, "Compile answered no kernel");
       group->kernel = std::move(kernels[0]);
-    } catch (const Error& error) {
-      const std::string text = fmt::format("compiling '{}': {}", meta.name, error.message());
-      if (error.code() != ErrorCode::kNotImplemented) {
+    } catch (const std::exception& error) {
+      const std::string text = fmt::format("compiling '{}': {}", meta.name, error.what());
+      const auto* own = dynamic_cast<const Error*>(&error);
+      if (own == nullptr || own->code() != ErrorCode::kNotImplemented) {
         throw Error(ErrorCode::kEpFail,
                     options_.providers.name(static_cast<std::size_t>(p)) + ": " + text);
       }

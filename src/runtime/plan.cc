@@ -167,7 +167,9 @@ class PlanBuilder {
     step.num_outputs = static_cast<std::uint32_t>(node.outputs().size());
     step.is_static = true;
     for (const NodeArg* value : node.inputs()) {
-      step.is_static &= value == nullptr || plan_->values[IdOf(value)].is_static;
+      // Followed integers differ from binding to binding even where their dims do not.
+      step.is_static &= value == nullptr || (plan_->values[IdOf(value)].is_static &&
+                                             !plan_->values[IdOf(value)].is_followed);
     }
     for (const NodeArg* value : node.outputs()) {
       step.is_static &= value == nullptr || plan_->values[IdOf(value)].is_static;
@@ -308,7 +310,7 @@ class PlanBuilder {
     if (!Arguments(s, input, output, &from, &to)) return;
     const PlanValueId root = RootOf(from);
     plan_->values[to].root = root;
-    plan_->steps[s].views.emplace_back(to, root);
+    plan_->steps[s].views.emplace_back(to, from);
     plan_->values[root].last_use =
         std::max(plan_->values[root].last_use, plan_->values[to].last_use);
     if (plan_->values[to].is_captured) plan_->values[root].is_captured = true;
@@ -319,9 +321,8 @@ class PlanBuilder {
     if (plan_->steps[s].in_place_of >= 0 || !Arguments(s, input, output, &from, &to)) return;
     const PlanValueId root = RootOf(from);
     const PlanValue& owner = plan_->values[root];
-    // A copy of a fed value may turn out to be the caller's own buffer.
     if (owner.producer >= 0 &&
-        plan_->steps[static_cast<std::size_t>(owner.producer)].kind == StepKind::kCopy)
+        !MakesOwnMemory(plan_->steps[static_cast<std::size_t>(owner.producer)]))
       return;
     if (owner.is_constant || owner.is_block_input || owner.is_block_output || owner.is_captured)
       return;
@@ -339,6 +340,21 @@ class PlanBuilder {
     }
     plan_->steps[s].in_place_of = static_cast<std::int32_t>(input);
     TryView(s, input, output);
+  }
+
+  // Whether nobody else holds the memory of a step's outputs. A copy of a fed value may be the
+  // caller's own buffer; an If passes on captured values and constants, a loop without iterations
+  // what it was given, a sequence its element; a compiled kernel may hand over what it keeps.
+  bool MakesOwnMemory(const Step& step) const {
+    if (step.kind != StepKind::kKernel) return false;
+    for (const std::shared_ptr<FusedGroup>& group : plan_->fused) {
+      if (group->kernel.get() == step.kernel) return false;
+    }
+    for (std::uint32_t i = 0; i < step.num_inputs; ++i) {
+      const PlanValueId id = plan_->arguments[step.inputs + i];
+      if (id != kAbsent && !plan_->values[id].arg->type().is_tensor()) return false;
+    }
+    return true;
   }
 
   static constexpr std::size_t kAlwaysDense = 4096;  // inference reads small constants at binding

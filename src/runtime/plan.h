@@ -53,7 +53,7 @@ struct Step {
   std::uint32_t packed = 0;       // into Plan::packed
   std::uint32_t state = 0;        // offset of its POD state
   std::int32_t in_place_of = -1;  // input whose memory an output takes over
-  std::vector<std::pair<PlanValueId, PlanValueId>> views;  // output, root
+  std::vector<std::pair<PlanValueId, PlanValueId>> views;  // output, the input it shows
   std::vector<std::int32_t> bodies;                        // blocks
 };
 

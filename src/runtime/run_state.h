@@ -18,7 +18,7 @@ namespace switchyard {
 // Blocks for results that callers keep: cached by size, returned when the last view dies.
 class OutputPool : public std::enable_shared_from_this<OutputPool> {
  public:
-  explicit OutputPool(AllocatorPtr host) : host_(std::move(host)) {}
+  explicit OutputPool(AllocatorPtr host) : host_(std::move(host)) { cached_.reserve(kMaxCached); }
   ~OutputPool();
   StoragePtr Take(std::size_t bytes);
 
@@ -55,7 +55,7 @@ struct SegmentBinding {
   std::vector<Read> reads;
   std::vector<Placed> placed;
   std::vector<Scratch> scratch;
-  std::uint64_t arena_version = 0;
+  std::uint64_t arena_version = 0, arena_generation = 0;
   bool bound = false;
   bool open = false;  // only its last step itself tells the shapes that it makes
 };
@@ -91,7 +91,8 @@ struct SegmentArena {
   };
   std::vector<Chunk> chunks;         // per space
   std::vector<std::size_t> offsets;  // within the chunk of its space
-  std::uint64_t version = 0;
+  std::uint64_t version = 0;         // other addresses: segments are placed anew
+  std::uint64_t generation = 0;      // other requests: segments are bound anew
 };
 
 struct RunCounters {

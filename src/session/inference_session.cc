@@ -30,6 +30,7 @@ class GivenSink final : public OutputSink {
     return *tensor_;
   }
   int wanted_space() const override { return space_; }
+  bool takes_strings() const override { return true; }
 
  private:
   const std::string* name_ = nullptr;
@@ -94,8 +95,7 @@ SessionCore::SessionCore(std::shared_ptr<Environment> environment_in, const Sess
   if (options.enable_profiling) profiler = std::make_unique<Profiler>(options.profile_file_prefix);
   const std::int64_t start = SteadyNow();
   model = BuildModel(*environment, options, path, bytes);
-  if (profiler)
-    profiler->Add("model_loading_and_initialization", "Session", start, SteadyNow(), "{}");
+  if (profiler) profiler->Add("model_loading_and_initialization", "Session", start, SteadyNow());
   pool = std::make_shared<OutputPool>(environment->host_allocator());
   for (std::size_t i = 0; i < model->input_index.size(); ++i) {
     const int index = model->input_index[i];
@@ -109,7 +109,14 @@ SessionCore::SessionCore(std::shared_ptr<Environment> environment_in, const Sess
     output_by_name.emplace(model->outputs[i].name, static_cast<int>(i));
 }
 
-SessionCore::~SessionCore() = default;
+SessionCore::~SessionCore() {
+  if (!profiler) return;
+  try {
+    profiler->Finish();  // a profile that nobody ended is written all the same
+  } catch (const std::exception& error) {
+    environment->logger().Log(Severity::kWarning, "session", error.what());
+  }
+}
 
 int SessionCore::InputIndex(std::string_view name) const {
   const auto it = input_by_name.find(std::string(name));
@@ -221,8 +228,9 @@ void SessionCore::Execute(RunSlot& slot, const RunOptions& options) {
           step.provider < 0 ? "executor"
                             : model->providers.name(static_cast<std::size_t>(step.provider));
       profiler->Add(step.node->Name() + "_kernel_time", "Node", from, to,
-                    fmt::format("{{\"op_name\":\"{}\",\"provider\":\"{}\",\"node_index\":\"{}\"}}",
-                                step.node->OpType(), provider, step.node->Index()));
+                    {{"op_name", step.node->OpType()},
+                     {"provider", provider},
+                     {"node_index", std::to_string(step.node->Index())}});
     };
   }
   std::exception_ptr error;
@@ -243,7 +251,7 @@ void SessionCore::Execute(RunSlot& slot, const RunOptions& options) {
     }
   }
   counters.runs.fetch_add(1, std::memory_order_relaxed);
-  if (profiler) profiler->Add("model_run", "Session", start, SteadyNow(), "{}");
+  if (profiler) profiler->Add("model_run", "Session", start, SteadyNow());
   if (error) RethrowAsError(error);
 }
 

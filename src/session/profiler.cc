@@ -29,7 +29,7 @@ Profiler::Profiler(const std::string& prefix) : start_ns_(SteadyNow()) {
 }
 
 void Profiler::Add(std::string name, const char* category, std::int64_t start_ns,
-                   std::int64_t end_ns, std::string arguments) {
+                   std::int64_t end_ns, Arguments arguments) {
   const std::uint64_t thread = std::hash<std::thread::id>()(std::this_thread::get_id()) % 1000000;
   const std::lock_guard lock(mutex_);
   if (!finished_)
@@ -43,6 +43,8 @@ std::string Profiler::Finish() {
   finished_ = true;
   json events = json::array();
   for (const Event& event : events_) {
+    json arguments = json::object();
+    for (const auto& [key, value] : event.arguments) arguments[key] = value;
     events.push_back({{"cat", event.category},
                       {"pid", static_cast<int>(getpid())},
                       {"tid", event.thread},
@@ -50,7 +52,7 @@ std::string Profiler::Finish() {
                       {"ts", (event.start_ns - start_ns_) / 1000},
                       {"ph", "X"},
                       {"name", event.name},
-                      {"args", json::parse(event.arguments, nullptr, false)}});
+                      {"args", std::move(arguments)}});
   }
   std::ofstream file(file_);
   file << events.dump(0, ' ', false, json::error_handler_t::replace) << "\n";

@@ -4,17 +4,19 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace switchyard {
 
 class Profiler {
  public:
+  using Arguments = std::vector<std::pair<std::string, std::string>>;
   explicit Profiler(const std::string& prefix);
   std::int64_t start_ns() const { return start_ns_; }
   // category: "Session" or "Node".
   void Add(std::string name, const char* category, std::int64_t start_ns, std::int64_t end_ns,
-           std::string arguments);
+           Arguments arguments = {});
   // Writes the file on the first call; answers its name.
   std::string Finish();
 
@@ -24,7 +26,7 @@ class Profiler {
     const char* category;
     std::int64_t start_ns, end_ns;
     std::uint64_t thread;
-    std::string arguments;  // JSON object
+    Arguments arguments;
   };
   std::mutex mutex_;
   std::string file_;
