@@ -183,9 +183,10 @@ class Dropout final : public OpKernel {
     Tensor* mask = context.has_output(1) ? &context.Output(1, x.dims()) : nullptr;
     if (!training || ratio == 0) {
       if (mask != nullptr) FillMask(*mask);
-      return CopyTensor(context, x, context.Output(0, x.dims()));
+      if (context.has_output(0)) CopyTensor(context, x, context.Output(0, x.dims()));
+      return;
     }
-    Tensor& y = context.Output(0, x.dims());
+    Tensor* y = context.has_output(0) ? &context.Output(0, x.dims()) : nullptr;
     // With a seed the mask is that of the operator's definition, which draws from this generator.
     std::mt19937 engine(source_.NextSeed());
     DispatchType(x.type(), FloatTypes{}, [&](auto tag) {
@@ -194,8 +195,10 @@ class Dropout final : public OpKernel {
       for (std::int64_t i = 0; i < x.size(); ++i) {
         const std::uint32_t high = engine() >> 5, low = engine() >> 6;
         const bool keep = (high * 67108864.0 + low) * 0x1p-53 >= ratio;
-        y.data_mutable<T>()[i] = Narrow<T>(
-            static_cast<ComputeOf<T>>(keep ? Widen(x.data<T>()[i]) * scale : ComputeOf<T>(0)));
+        if (y != nullptr) {
+          y->data_mutable<T>()[i] = Narrow<T>(
+              static_cast<ComputeOf<T>>(keep ? Widen(x.data<T>()[i]) * scale : ComputeOf<T>(0)));
+        }
         if (mask != nullptr) mask->data_mutable<bool>()[i] = keep;
       }
     });
