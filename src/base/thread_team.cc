@@ -28,6 +28,8 @@ void Pause() {
 // About 50-200 us: longer than the gap between the loops of one Run.
 constexpr int kSpins = 4000;
 
+constexpr int kMaxThreads = 1024;
+
 thread_local const void* current_team = nullptr;
 
 }  // namespace
@@ -93,6 +95,10 @@ struct ThreadTeam::Shared {
 
 ThreadTeam::ThreadTeam(int threads, bool allow_spinning)
     : size_(std::max(1, threads)), shared_(std::make_unique<Shared>(size_)) {
+  if (threads > kMaxThreads) {
+    Throw(ErrorCode::kInvalidArgument, "a team of {} threads: expected at most {}", threads,
+          kMaxThreads);
+  }
   shared_->spin.store(allow_spinning && size_ <= DetectCpuFeatures().physical_cores);
   try {
     shared_->threads.reserve(static_cast<std::size_t>(size_ - 1));
