@@ -70,6 +70,7 @@ void InferIf(InferenceContext& ctx) {
   std::vector<ValueInfo> branches[2];
   for (int i = 0; i < 2; ++i) {
     const std::shared_ptr<Graph> body = Body(ctx, i == 0 ? "then_branch" : "else_branch");
+    CheckCount(ctx, "inputs", body->inputs().size(), 0);
     CheckCount(ctx, "outputs", body->outputs().size(), ctx.num_outputs());
     branches[i] = ctx.InferBodyOutputs(*body, {});
   }
@@ -165,6 +166,22 @@ std::int64_t AxisAt(std::span<const std::int64_t> axes, std::size_t i) {
 }
 
 // Version 8 has an input for lengths in front, and a batch dim in front of every shape.
+// One entry for each of `count` scan inputs or outputs, or none at all.
+std::span<const std::int64_t> PerScan(const InferenceContext& ctx, std::string_view name,
+                                      std::size_t count, bool is_direction) {
+  const std::span<const std::int64_t> entries = ctx.attributes().Ints(name);
+  if (!entries.empty() && entries.size() != count) {
+    ctx.Fail("attribute '" + std::string(name) + "' has " + std::to_string(entries.size()) +
+             " numbers, expected " + std::to_string(count));
+  }
+  for (const std::int64_t entry : entries) {
+    if (!is_direction || entry == 0 || entry == 1) continue;
+    ctx.Fail("attribute '" + std::string(name) + "' holds " + std::to_string(entry) +
+             ", expected 0 or 1");
+  }
+  return entries;
+}
+
 void InferScan(InferenceContext& ctx) {
   const std::shared_ptr<Graph> body = Body(ctx, "body");
   const std::size_t front = ctx.since_version() < 9 ? 1 : 0;
@@ -177,8 +194,12 @@ void InferScan(InferenceContext& ctx) {
   CheckCount(ctx, "inputs", body->inputs().size(), ctx.num_inputs() - front);
   CheckCount(ctx, "outputs", body->outputs().size(), ctx.num_outputs());
   if (ctx.num_outputs() < states) ctx.Fail("has fewer outputs than states");
-  const std::span<const std::int64_t> in_axes = ctx.attributes().Ints("scan_input_axes");
-  const std::span<const std::int64_t> out_axes = ctx.attributes().Ints("scan_output_axes");
+  const auto scan_inputs = static_cast<std::size_t>(scans);
+  const std::size_t scan_outputs = ctx.num_outputs() - states;
+  const auto in_axes = PerScan(ctx, "scan_input_axes", scan_inputs, false);
+  const auto out_axes = PerScan(ctx, "scan_output_axes", scan_outputs, false);
+  PerScan(ctx, front != 0 ? "directions" : "scan_input_directions", scan_inputs, true);
+  PerScan(ctx, "scan_output_directions", scan_outputs, true);
   std::vector<ValueInfo> inputs(ctx.num_inputs() - front);
   Dim batch;
   Dim length;

@@ -1,6 +1,7 @@
 // Operators that select, join or rearrange elements.
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/shape_rules.h"
 
@@ -153,7 +154,9 @@ Dim SliceCount(const Dim& start, const Dim& end, const Dim& size, std::int64_t s
   const Dim last = size - Dim(1);
   const Dim from = Position(start, size, Dim(-1), last);
   const Dim to = Position(end, size, Dim(-1), last);
-  return Max(CeilDiv(from - to, Dim(-step)), Dim(0));
+  // The least int64 has no positive counterpart; neither stride reaches a second element.
+  const std::int64_t stride = -std::max(step, -std::numeric_limits<std::int64_t>::max());
+  return Max(CeilDiv(from - to, Dim(stride)), Dim(0));
 }
 
 struct SliceArguments {
