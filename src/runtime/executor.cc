@@ -283,7 +283,13 @@ void Executor::PlaceOutputs(const Block& block, const SegmentBinding& segment) {
       const PlanValueId source = setup_.plan.arguments[copy.inputs];
       if (bound_here(source)) Redirect(source, sinks_[i]);
     }
-    if (bound_here(id)) Allocate(id, frame_->values[id].tensor().dims());
+    if (!bound_here(id)) continue;
+    const auto place = [&] { Allocate(id, frame_->values[id].tensor().dims()); };
+    if (value.producer < 0) {
+      place();
+    } else {
+      InNode(*setup_.plan.steps[static_cast<std::size_t>(value.producer)].node, place);
+    }
   }
 }
 

@@ -477,12 +477,13 @@ model, small, large = open(sys.argv[1], "rb").read(), int(sys.argv[2]), int(sys.
 x = {n: np.ones((n, n), np.float32) for n in (small, large)}
 options = sy.SessionOptions()
 options.intra_op_num_threads = 2
+hard = resource.getrlimit(resource.RLIMIT_AS)[1]
 def make():
     return sy.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 def used():
     return int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 def limit(mebibytes):
-    resource.setrlimit(resource.RLIMIT_AS, (used() + (mebibytes << 20), resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_AS, (used() + (mebibytes << 20), hard))
 kept = make()
 kept.run(None, {"x": x[small]})
 refused = 0
@@ -494,7 +495,7 @@ for room in (1, 4, 8, 16, 20, 24, 32, 40, 50, 64, 80, 100):
         except (sy.RuntimeException, MemoryError) as error:
             assert "memory" in str(error) or "thread" in str(error), error
             refused += 1
-        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
         y = kept.run(None, {"x": x[small]})[0]
         assert y.shape == (small, small)
 expected = make().run(None, {"x": x[large]})[0]
