@@ -108,8 +108,8 @@ ThreadTeam::ThreadTeam(int threads, bool allow_spinning)
   } catch (const std::system_error& error) {
     const std::size_t started = shared_->threads.size() + 1;
     shared_->End();
-    Throw(ErrorCode::kFail, "a team of {} threads can't be started, only {}: {}", size_, started,
-          error.what());
+    Throw(ErrorCode::kRuntimeException, "a team of {} threads can't be started, only {}: {}", size_,
+          started, error.what());
   }
 }
 

@@ -134,7 +134,7 @@ TEST(ThreadTeam, SizesBelowOneMeanTheCaller) { EXPECT_EQ(ThreadTeam(-3).size(), 
   try {
     const ThreadTeam team(200);
   } catch (const Error& error) {
-    std::_Exit(error.code() == ErrorCode::kFail ? 0 : 2);
+    std::_Exit(error.code() == ErrorCode::kRuntimeException ? 0 : 2);
   }
   std::_Exit(1);
 }

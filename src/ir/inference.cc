@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/constant_info.h"
+#include "ir/in_node.h"
 
 namespace switchyard {
 namespace {
@@ -203,7 +204,7 @@ class Inference {
     };
     const InferenceContext::InferBody infer_body = run_body;
     InferenceContext context(node, graph, inputs, outputs, &infer_body);
-    fn(context);
+    InNode(node, [&] { fn(context); });
     return outputs;
   }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "ir/in_node.h"
 
 namespace switchyard {
 namespace {
@@ -104,9 +105,10 @@ class SegmentBinder {
     while (end_ < block_.items.size() && !closed_) {
       const BlockItem item = block_.items[end_];
       if (!item.is_step) {
-        BindFollowed(plan_.followed[item.index]);
+        const FollowedNode& node = plan_.followed[item.index];
+        InNode(*node.node, [&] { BindFollowed(node); });
         ++end_;
-      } else if (BindStep(item.index)) {
+      } else if (InNode(*plan_.steps[item.index].node, [&] { return BindStep(item.index); })) {
         ++end_;
       }
     }

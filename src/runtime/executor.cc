@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "ir/in_node.h"
 
 namespace switchyard {
 namespace {
@@ -356,7 +357,7 @@ void Executor::RunStep(std::uint32_t index) {
     case StepKind::kKernel: {
       AssignOutputs(step);
       Context context(*this, step, index);
-      step.kernel->Compute(context);
+      InNode(*step.node, [&] { step.kernel->Compute(context); });
       if (context.stream() != nullptr)
         state_.stream_busy[static_cast<std::size_t>(step.provider)] = true;
       break;
@@ -368,10 +369,10 @@ void Executor::RunStep(std::uint32_t index) {
       RunIf(step);
       break;
     case StepKind::kLoop:
-      RunLoop(step);
+      InNode(*step.node, [&] { RunLoop(step); });
       break;
     case StepKind::kScan:
-      RunScan(step);
+      InNode(*step.node, [&] { RunScan(step); });
       break;
   }
   if (observer_ != nullptr) (*observer_)(step, start, Now());
