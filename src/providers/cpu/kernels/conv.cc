@@ -41,8 +41,8 @@ class FloatConv final : public OpKernel {
     if (const Tensor* w = info.constant(1); w != nullptr && w->size() != 0) {
       const ConvShape shape = geometry_.FromWeight(info, w->dims());
       if (MayUseWinograd(info, shape))
-        winograd_packed_ = info.RequestPacked(1, WinogradForm(shape));
-      if (!always_winograd_) packed_ = info.RequestPacked(1, FormOf(shape));
+        winograd_packed_ = info.RequestPacked(1, FormOf(winograd_, "conv.w.f32.winograd4.", shape));
+      if (!always_winograd_) packed_ = info.RequestPacked(1, FormOf(ops_, "conv.w.f32.", shape));
     }
     if (info.node().OpType() == "FusedConv") ReadActivation(info);
   }
@@ -151,20 +151,23 @@ class FloatConv final : public OpKernel {
     }
   }
 
-  PackedForm FormOf(const ConvShape& shape) const {
+  // The weights as `ops` (direct or Winograd) keeps them, under the name `id`.
+  template <typename Ops>
+  PackedForm FormOf(const Ops& ops, std::string id, const ConvShape& shape) const {
     PackedForm form;
-    form.id = "conv.w.f32." + std::to_string(static_cast<int>(level_)) + ".g" +
+    form.id = std::move(id) + std::to_string(static_cast<int>(level_)) + ".g" +
               std::to_string(shape.groups);
-    form.bytes = ops_.packed_weight_elements(shape) * sizeof(float);
-    form.parts = ops_.weight_panels(shape);
-    form.pack = [ops = &ops_, shape, widen = widen_](const Tensor& dense, std::int64_t begin,
-                                                     std::int64_t end, std::byte* to) {
+    form.bytes = ops.packed_weight_elements(shape) * sizeof(float);
+    form.parts = kConverts ? 1 : ops.weight_panels(shape);  // widened as a whole, once
+    form.pack = [ops = &ops, shape, widen = widen_](const Tensor& dense, std::int64_t begin,
+                                                    std::int64_t end, std::byte* to) {
       const auto* source = static_cast<const float*>(dense.raw());
       std::vector<float> wide;
       if constexpr (kConverts) {
         wide.resize(static_cast<std::size_t>(dense.size()));
         math::RunCast(widen, dense.raw(), wide.data(), 0, dense.size());
         source = wide.data();
+        end = ops->weight_panels(shape);
       }
       ops->pack_weight(shape, source, begin, end, reinterpret_cast<float*>(to));
     };
@@ -214,25 +217,6 @@ class FloatConv final : public OpKernel {
     }
     always_winograd_ = winograd_.pays(s);
     return always_winograd_;
-  }
-
-  PackedForm WinogradForm(const ConvShape& shape) const {
-    PackedForm form;
-    form.id = "conv.w.f32.winograd4." + std::to_string(static_cast<int>(level_));
-    form.bytes = winograd_.packed_weight_elements(shape) * sizeof(float);
-    form.parts = winograd_.weight_panels(shape);
-    form.pack = [ops = &winograd_, shape, widen = widen_](const Tensor& dense, std::int64_t begin,
-                                                          std::int64_t end, std::byte* to) {
-      const auto* source = static_cast<const float*>(dense.raw());
-      std::vector<float> wide;
-      if constexpr (kConverts) {
-        wide.resize(static_cast<std::size_t>(dense.size()));
-        math::RunCast(widen, dense.raw(), wide.data(), 0, dense.size());
-        source = wide.data();
-      }
-      ops->pack_weight(shape, source, begin, end, reinterpret_cast<float*>(to));
-    };
-    return form;
   }
 
   ConvGeometry geometry_;
