@@ -47,6 +47,14 @@ KernelCreateInfo& KernelCreateInfo::MustAlias(std::size_t input, std::size_t out
   must_alias.emplace_back(input, output);
   return *this;
 }
+KernelCreateInfo& KernelCreateInfo::PartViews() {
+  part_views = true;
+  return *this;
+}
+KernelCreateInfo& KernelCreateInfo::PartInputs() {
+  part_inputs = true;
+  return *this;
+}
 KernelCreateInfo& KernelCreateInfo::InputStrides(std::size_t i, StrideKind kind) {
   input_strides[i] = kind;
   return *this;

@@ -7,6 +7,8 @@ namespace switchyard {
 OpKernel::~OpKernel() = default;
 void OpKernel::Prepare(PrepareContext&) const {}
 PrepareContext::~PrepareContext() = default;
+void PrepareContext::OutputIsPart(std::size_t, std::size_t) {}
+void PrepareContext::InputIsPart(std::size_t, std::size_t) {}
 OpKernelContext::~OpKernelContext() = default;
 
 const Tensor* OpKernelInfo::constant(std::size_t i) const {

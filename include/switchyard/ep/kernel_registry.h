@@ -31,6 +31,8 @@ struct SWITCHYARD_API KernelCreateInfo {
   std::uint64_t constant_inputs = 0;                         // bit i: must be constant
   std::vector<std::pair<std::size_t, std::size_t>> may_alias;   // (input, output): in place allowed
   std::vector<std::pair<std::size_t, std::size_t>> must_alias;  // output is a view of the input
+  bool part_views = false;   // outputs may be views of a part of input 0: see PrepareContext
+  bool part_inputs = false;  // inputs may be written into their part of output 0 at once
   std::map<std::size_t, StrideKind> input_strides, output_strides;
   std::function<std::string(const Node&)> accepts;  // "": yes, else why not; may be empty
   KernelCreateFn create;
@@ -44,6 +46,8 @@ struct SWITCHYARD_API KernelCreateInfo {
   KernelCreateInfo& ConstantInput(std::size_t i);
   KernelCreateInfo& MayAlias(std::size_t input, std::size_t output);
   KernelCreateInfo& MustAlias(std::size_t input, std::size_t output);
+  KernelCreateInfo& PartViews();
+  KernelCreateInfo& PartInputs();
   KernelCreateInfo& InputStrides(std::size_t i, StrideKind kind);
   KernelCreateInfo& OutputStrides(std::size_t i, StrideKind kind);
   KernelCreateInfo& Accepts(std::function<std::string(const Node&)> why_not);

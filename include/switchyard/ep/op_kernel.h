@@ -88,6 +88,12 @@ class SWITCHYARD_API PrepareContext {
   virtual std::span<const std::int64_t> output_dims(std::size_t i, bool* known = nullptr) const = 0;
   // Scratch memory for Compute, 64-byte aligned; the last call counts.
   virtual void SetScratch(std::size_t bytes) = 0;
+  // For kernels registered with PartViews: output `output` is the bytes of input 0 from `offset`
+  // on. The runtime may make it a view; Compute then finds the output there and copies nothing.
+  virtual void OutputIsPart(std::size_t output, std::size_t offset);
+  // For kernels registered with PartInputs: output 0 holds input `input` from `offset` on. The
+  // runtime may have it written there at once; Compute then finds it there and copies nothing.
+  virtual void InputIsPart(std::size_t input, std::size_t offset);
   // The node's POD state of OpKernel::state_bytes() bytes, kept for this binding.
   virtual void* state() = 0;
   virtual int team_size() const = 0;  // never a reason for other bits
