@@ -1,5 +1,5 @@
-# libFuzzer targets: every *_fuzz.cc beside the code or in tests/fuzz becomes fuzz/<name>, linked with the objects of
-# the layers it needs. Needs clang.
+# libFuzzer targets: every *_fuzz.cc beside the code becomes fuzz/<name>, linked with the objects of its layer and those
+# below (target fuzzers); one in tests/fuzz is linked with all layers (target fuzzers_all builds these too). Needs clang.
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "SWITCHYARD_BUILD_FUZZ needs clang")
 endif()
@@ -7,13 +7,14 @@ file(GLOB_RECURSE fuzz_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*_fu
      "${PROJECT_SOURCE_DIR}/tests/*_fuzz.cc")
 foreach(source IN LISTS fuzz_sources)
   get_filename_component(name "${source}" NAME_WE)
-  # Beside the code: the layer and those below it; in tests/fuzz: all.
   file(RELATIVE_PATH path "${PROJECT_SOURCE_DIR}" "${source}")
   set(layers)
   if(path MATCHES "^src/([a-z]+)/")
     get_property(layers GLOBAL PROPERTY sy_closure_${CMAKE_MATCH_1})
   endif()
+  set(whole OFF)
   if(NOT layers)
+    set(whole ON)
     get_property(layers GLOBAL PROPERTY sy_layers)
   endif()
   list(TRANSFORM layers PREPEND sy_ OUTPUT_VARIABLE objects)
@@ -21,6 +22,10 @@ foreach(source IN LISTS fuzz_sources)
   target_link_libraries(${name} PRIVATE ${objects})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz")
-  list(APPEND fuzz_names ${name})
+  list(APPEND all_fuzzers ${name})
+  if(NOT whole)
+    list(APPEND layer_fuzzers ${name})
+  endif()
 endforeach()
-add_custom_target(fuzzers DEPENDS ${fuzz_names})
+add_custom_target(fuzzers DEPENDS ${layer_fuzzers})
+add_custom_target(fuzzers_all DEPENDS ${all_fuzzers})
