@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/format.h"
+#include "session/border.h"
 #include "session/builder.h"
 #include "session/profiler.h"
 #include "session/session_impl.h"
@@ -193,6 +194,7 @@ std::unique_ptr<RunSlot> SessionCore::Acquire() {
       slots.pop_back();
       return slot;
     }
+    slots.reserve(++slots_made);  // Release may not fail
   }
   return std::make_unique<RunSlot>(*model->plan, model->providers, model->outputs.size());
 }
@@ -252,20 +254,7 @@ void SessionCore::Execute(RunSlot& slot, const RunOptions& options) {
   }
   counters.runs.fetch_add(1, std::memory_order_relaxed);
   if (profiler) profiler->Add("model_run", "Session", start, SteadyNow());
-  if (error) RethrowAsError(error);
-}
-
-// Allocation failures and foreign exceptions become Errors; the session stays usable.
-void SessionCore::RethrowAsError(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    Throw(ErrorCode::kRuntimeException, "out of memory during the run");
-  } catch (const std::exception& other) {
-    Throw(ErrorCode::kRuntimeException, "unexpected error during the run: {}", other.what());
-  }
+  if (error) std::rethrow_exception(error);
 }
 
 void SessionCore::UsePool(RunSlot& slot, std::size_t output) {
@@ -334,12 +323,16 @@ struct InferenceSession::Impl : SessionCore {
 
 InferenceSession::InferenceSession(std::shared_ptr<Environment> environment,
                                    const std::string& path, const SessionOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(environment), options, &path,
-                                   std::span<const std::byte>())) {}
+    : impl_(AtBorder([&] {
+        return std::make_unique<Impl>(std::move(environment), options, &path,
+                                      std::span<const std::byte>());
+      })) {}
 
 InferenceSession::InferenceSession(std::shared_ptr<Environment> environment,
                                    std::span<const std::byte> model, const SessionOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(environment), options, nullptr, model)) {}
+    : impl_(AtBorder([&] {
+        return std::make_unique<Impl>(std::move(environment), options, nullptr, model);
+      })) {}
 
 InferenceSession::~InferenceSession() = default;
 
@@ -366,12 +359,12 @@ std::vector<OrtValue> InferenceSession::Run(const RunOptions& options,
                                             std::span<const OrtValue> inputs,
                                             std::span<const std::string> output_names) {
   std::vector<OrtValue> results;
-  impl_->Run(options, input_names, inputs, output_names, &results);
+  AtBorder([&] { impl_->Run(options, input_names, inputs, output_names, &results); });
   return results;
 }
 
 std::string InferenceSession::Explain(bool json) const {
-  return json ? impl_->model->report.Json() : impl_->model->report.Text();
+  return AtBorder([&] { return json ? impl_->model->report.Json() : impl_->model->report.Text(); });
 }
 
 const SessionReport& InferenceSession::report() const { return impl_->model->report; }
@@ -388,7 +381,7 @@ SessionCounters InferenceSession::counters() const {
 }
 
 std::string InferenceSession::EndProfiling() {
-  return impl_->profiler ? impl_->profiler->Finish() : std::string();
+  return AtBorder([&] { return impl_->profiler ? impl_->profiler->Finish() : std::string(); });
 }
 
 std::int64_t InferenceSession::profiling_start_time_ns() const {
@@ -404,10 +397,12 @@ AllocatorPtr InferenceSession::allocator(const OrtDevice& device) const {
 }
 
 OrtValue InferenceSession::CopyTo(const OrtValue& value, const OrtDevice& device) const {
-  const Tensor& source = value.tensor();
-  Tensor copy(source.type(), source.dims(), allocator(device));
-  impl_->model->spaces->Copy(source, copy, nullptr);
-  return OrtValue(std::move(copy));
+  return AtBorder([&] {
+    const Tensor& source = value.tensor();
+    Tensor copy(source.type(), source.dims(), allocator(device));
+    impl_->model->spaces->Copy(source, copy, nullptr);
+    return OrtValue(std::move(copy));
+  });
 }
 
 // ---- binding
@@ -424,7 +419,7 @@ IOBinding::~IOBinding() = default;
 void InferenceSession::Run(const RunOptions& options, IOBinding& binding) {
   if (&binding.impl_->session != this)
     Throw(ErrorCode::kInvalidArgument, "the binding belongs to another session");
-  impl_->RunBound(options, binding.impl_->bound);
+  AtBorder([&] { impl_->RunBound(options, binding.impl_->bound); });
 }
 
 void IOBinding::BindInput(std::string_view name, OrtValue value) {

@@ -1,7 +1,6 @@
 #pragma once
 // The inside of InferenceSession: the built model, the pool of run slots, counters.
 
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -55,13 +54,13 @@ struct SessionCore {
   void Release(std::unique_ptr<RunSlot> slot);
   void Execute(RunSlot& slot, const RunOptions& options);
   void UsePool(RunSlot& slot, std::size_t output);
-  [[noreturn]] static void RethrowAsError(const std::exception_ptr& error);
 
   std::vector<const SessionArg*> main_input_args;
   std::vector<bool> main_input_required;
   std::unordered_map<std::string, int> input_by_name, output_by_name;
   std::mutex slots_mutex;
   std::vector<std::unique_ptr<RunSlot>> slots;
+  std::size_t slots_made = 0;
 };
 
 }  // namespace switchyard

@@ -8,9 +8,14 @@ namespace {
 
 std::atomic<bool> counting{false};
 std::atomic<std::uint64_t> requests{0};
+std::atomic<std::uint64_t> first_failure{0}, last_failure{0};
 
-[[maybe_unused]] void Count() {
-  if (counting.load(std::memory_order_relaxed)) requests.fetch_add(1, std::memory_order_relaxed);
+// Counts a request and says whether it may be served.
+[[maybe_unused]] bool Admit() {
+  if (!counting.load(std::memory_order_relaxed)) return true;
+  const std::uint64_t number = requests.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number < first_failure.load(std::memory_order_relaxed) ||
+         number > last_failure.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -30,29 +35,21 @@ void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
 
-EXPORTED void* malloc(std::size_t bytes) {
-  Count();
-  return __libc_malloc(bytes);
-}
+EXPORTED void* malloc(std::size_t bytes) { return Admit() ? __libc_malloc(bytes) : nullptr; }
 EXPORTED void* calloc(std::size_t count, std::size_t bytes) {
-  Count();
-  return __libc_calloc(count, bytes);
+  return Admit() ? __libc_calloc(count, bytes) : nullptr;
 }
 EXPORTED void* realloc(void* block, std::size_t bytes) {
-  Count();
-  return __libc_realloc(block, bytes);
+  return Admit() ? __libc_realloc(block, bytes) : nullptr;
 }
 EXPORTED void* memalign(std::size_t alignment, std::size_t bytes) {
-  Count();
-  return __libc_memalign(alignment, bytes);
+  return Admit() ? __libc_memalign(alignment, bytes) : nullptr;
 }
 EXPORTED void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  Count();
-  return __libc_memalign(alignment, bytes);
+  return Admit() ? __libc_memalign(alignment, bytes) : nullptr;
 }
 EXPORTED int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
-  Count();
-  *block = __libc_memalign(alignment, bytes);
+  *block = Admit() ? __libc_memalign(alignment, bytes) : nullptr;
   return *block == nullptr ? ENOMEM : 0;
 }
 }
@@ -62,8 +59,12 @@ namespace switchyard::test {
 
 bool HeapCountingWorks() { return kReplaced; }
 
-void StartHeapCount() {
+void StartHeapCount() { StartHeapFailures(1, 0); }
+
+void StartHeapFailures(std::uint64_t first, std::uint64_t last) {
   requests = 0;
+  first_failure = first;
+  last_failure = last;
   counting = true;
 }
 
