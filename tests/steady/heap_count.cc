@@ -14,8 +14,11 @@ std::atomic<std::uint64_t> first_failure{0}, last_failure{0};
 [[maybe_unused]] bool Admit() {
   if (!counting.load(std::memory_order_relaxed)) return true;
   const std::uint64_t number = requests.fetch_add(1, std::memory_order_relaxed) + 1;
-  return number < first_failure.load(std::memory_order_relaxed) ||
-         number > last_failure.load(std::memory_order_relaxed);
+  if (number < first_failure.load(std::memory_order_relaxed) ||
+      number > last_failure.load(std::memory_order_relaxed))
+    return true;
+  errno = ENOMEM;
+  return false;
 }
 
 }  // namespace
