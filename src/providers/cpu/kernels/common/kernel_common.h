@@ -90,7 +90,7 @@ struct ElementCopy {
   void Run(void* to, const void* from, std::int64_t count) const {
     if (is_string) {
       CopyStrings(to, from, count);
-    } else {
+    } else if (count > 0) {  // an empty tensor may have no address
       std::memcpy(to, from, static_cast<std::size_t>(count) * bytes);
     }
   }
