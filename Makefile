@@ -4,7 +4,9 @@
 #   make test       Release build, unit and cross-layer tests, Python tests, sanitizer legs
 #   make test-long  everything under sanitizers, soak, long fuzzing
 #   make accept     the lines of tests/accept.txt against ../shared (ALL=1: every script there)
-#   make bench      kernel benchmarks
+#   make bench      whole models beside onnxruntime and OpenVINO: table and chart in build/bench-models
+#                   (BENCH="--only yolo --rounds 3": arguments of bench/models/bench_models.py)
+#   make bench-kernels  kernel benchmarks
 #   make lint       layers, budgets, formatting; a self-test of each check
 #   make wheel      one wheel in dist/
 #
@@ -16,7 +18,7 @@ VENV := $(or $(SWITCHYARD_VENV),.venv)
 PYTHON := $(VENV)/bin/python
 CHECKS := $(PYTHON) scripts/checks.py --jobs $(JOBS)
 
-.PHONY: all build demo test test-long accept bench lint wheel format setup clean
+.PHONY: all build demo test test-long accept bench bench-kernels lint wheel format setup clean
 all: build
 
 setup:
@@ -41,7 +43,10 @@ demo: setup
 	@$(CHECKS) demo
 
 bench: setup
-	@$(CHECKS) bench
+	@$(CHECKS) bench $(BENCH)
+
+bench-kernels: setup
+	@$(CHECKS) bench-kernels
 
 wheel: setup
 	@$(CHECKS) wheel

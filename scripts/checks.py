@@ -270,7 +270,19 @@ def demo(jobs: int) -> None:
     run(*python, "--output", output / "ocr-python.png", env=environment)
 
 
-def bench(jobs: int) -> None:
+def bench(jobs: int, words: list[str]) -> None:
+    """Whole models beside onnxruntime and OpenVINO; table and chart go to build/bench-models."""
+    configure_and_build("release", jobs, "_core")
+    code = subprocess.run([sys.executable, "-c", "import openvino"], check=False).returncode
+    if code:
+        pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        run(sys.executable, *pip, "-r", ROOT / "requirements-bench.txt", check=False)
+    script = ROOT / "bench" / "models" / "bench_models.py"
+    output = ("--output", BUILD / "bench-models")
+    run(sys.executable, script, *output, *words, env={"PYTHONPATH": str(BUILD / "python")})
+
+
+def bench_kernels(jobs: int) -> None:
     configure_and_build("bench", jobs)
     for program in sorted((ROOT / "build-bench" / "bench").glob("*_bench")):
         run(program, "--benchmark_min_time=0.1")
@@ -392,10 +404,12 @@ def main() -> int:
     commands.add_parser("test").add_argument(
         "legs", nargs="*", choices=[[], *LEGS], default=list(LEGS)
     )
-    for name in ("test-long", "lint", "demo", "bench", "wheel"):
+    for name in ("test-long", "lint", "demo", "bench", "bench-kernels", "wheel"):
         commands.add_parser(name)
     commands.add_parser("accept").add_argument("--all", action="store_true")
-    args = parser.parse_args()
+    args, rest = parser.parse_known_args()
+    if rest and args.command != "bench":  # those of bench go on to bench_models.py
+        parser.error(f"unknown arguments: {shlex.join(rest)}")
     try:
         if args.command == "build":
             configure_and_build("release", args.jobs)
@@ -412,7 +426,10 @@ def main() -> int:
             return 0 if lint() else 1
         if args.command == "wheel":
             return 0 if leg_wheel(args.jobs) else 1
-        {"demo": demo, "bench": bench}[args.command](args.jobs)
+        if args.command == "bench":
+            bench(args.jobs, rest)
+            return 0
+        {"demo": demo, "bench-kernels": bench_kernels}[args.command](args.jobs)
         return 0
     except Failed as error:
         print(error, file=sys.stderr)
