@@ -9,6 +9,7 @@
 #   make bench-kernels  kernel benchmarks
 #   make lint       layers, budgets, formatting; a self-test of each check
 #   make wheel      one wheel in dist/
+#   make alias      build/alias: a distribution named onnxruntime that is answered by Switchyard
 #
 # JOBS=n limits parallel compilation, LEGS="release python" picks legs of `make test`.
 
@@ -18,7 +19,7 @@ VENV := $(or $(SWITCHYARD_VENV),.venv)
 PYTHON := $(VENV)/bin/python
 CHECKS := $(PYTHON) scripts/checks.py --jobs $(JOBS)
 
-.PHONY: all build demo test test-long accept bench bench-kernels lint wheel format setup clean
+.PHONY: all build demo test test-long accept bench bench-kernels lint wheel alias format setup clean
 all: build
 
 setup:
@@ -50,6 +51,9 @@ bench-kernels: setup
 
 wheel: setup
 	@$(CHECKS) wheel
+
+alias: setup
+	@$(CHECKS) alias
 
 format: setup
 	@$(PYTHON) tools/lint/lint.py --fix

@@ -231,13 +231,22 @@ def leg_wheel(jobs: int) -> bool:
     if not any((ROOT / "python").glob("**/*.cc")):
         print("no Python module yet")
         return True
-    build_wheel(jobs)
-    code = run(sys.executable, "scripts/check_wheel.py", ROOT / "dist", check=False)
-    return record("wheel", int(code == 0), int(code != 0))
+    wheel = build_wheel(jobs, ROOT, ROOT / "dist")
+    codes = [run(sys.executable, "scripts/check_wheel.py", ROOT / "dist", check=False)]
+    codes.append(
+        run(sys.executable, "scripts/fresh_environment.py", wheel, build_alias(jobs), check=False)
+    )
+    failed = sum(code != 0 for code in codes)
+    return record("wheel", len(codes) - failed, failed)
 
 
-def build_wheel(jobs: int) -> None:
-    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+def build_alias(jobs: int) -> pathlib.Path:
+    """The distribution that owns the name onnxruntime; beside the main wheel it has no place."""
+    return build_wheel(jobs, ROOT / "packaging" / "onnxruntime-alias", BUILD / "alias")
+
+
+def build_wheel(jobs: int, source: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
+    shutil.rmtree(target, ignore_errors=True)
     run(
         sys.executable,
         "-m",
@@ -248,10 +257,11 @@ def build_wheel(jobs: int) -> None:
         "--no-deps",
         "--no-build-isolation",
         "--wheel-dir",
-        "dist",
-        ".",
+        target,
+        source,
         env={"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)},
     )
+    return next(target.glob("*.whl"))
 
 
 def demo(jobs: int) -> None:
@@ -404,7 +414,7 @@ def main() -> int:
     commands.add_parser("test").add_argument(
         "legs", nargs="*", choices=[[], *LEGS], default=list(LEGS)
     )
-    for name in ("test-long", "lint", "demo", "bench", "bench-kernels", "wheel"):
+    for name in ("test-long", "lint", "demo", "bench", "bench-kernels", "wheel", "alias"):
         commands.add_parser(name)
     commands.add_parser("accept").add_argument("--all", action="store_true")
     args, rest = parser.parse_known_args()
@@ -428,6 +438,9 @@ def main() -> int:
             return 0 if leg_wheel(args.jobs) else 1
         if args.command == "bench":
             bench(args.jobs, rest)
+            return 0
+        if args.command == "alias":
+            print(build_alias(args.jobs))
             return 0
         {"demo": demo, "bench-kernels": bench_kernels}[args.command](args.jobs)
         return 0

@@ -1,8 +1,17 @@
 """The native part of the package switchyard."""
 
 import enum
-from collections.abc import Mapping, Sequence
-from typing import overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
+
+import numpy.typing as npt
+
+from switchyard._adapters import LoraAdapter
+from switchyard._devices import OrtDevice, OrtMemoryInfo
+from switchyard._enums import OrtDeviceMemoryType, OrtHardwareDeviceType
+from switchyard._sparse import SparseTensor
+
+_Array = npt.NDArray[Any]
 
 class Fail(Exception):
     """Raised for errors with the code FAIL."""
@@ -50,7 +59,9 @@ class OrtHardwareDevice:
     """A piece of hardware as found."""
 
     @property
-    def type(self) -> int: ...
+    def type(self) -> OrtHardwareDeviceType:
+        """An OrtHardwareDeviceType."""
+
     @property
     def vendor_id(self) -> int: ...
     @property
@@ -73,6 +84,11 @@ class OrtEpDevice:
     def ep_options(self) -> dict[str, str]: ...
     @property
     def device(self) -> OrtHardwareDevice: ...
+    def memory_info(self, memory_type: OrtDeviceMemoryType | int) -> OrtMemoryInfo | None:
+        """The OrtMemoryInfo of an OrtDeviceMemoryType; None: the device has no such memory."""
+
+    def create_sync_stream(self) -> None:
+        """Not supported: RuntimeError for a CPU, NotImplemented for others."""
 
 def get_all_providers() -> list[str]:
     """Names of all providers that this build knows, the CPU last."""
@@ -105,64 +121,112 @@ def register_provider_library(path: str) -> str:
     """Loads a provider module; its name."""
 
 class OrtValue:
-    """A tensor, sequence, map or nothing, shared between NumPy and sessions."""
+    """
+    A tensor, sequence, map or nothing, shared between NumPy and sessions. Threads may share one that none of them writes.
+    """
+
+    def __init__(self, ortvalue: OrtValue, numpy_obj: object | None = None) -> None:
+        """A second handle of the same value; ValueError for anything else."""
 
     @staticmethod
     def ortvalue_from_numpy(
-        numpy_obj: object, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+        numpy_obj: _Array,
+        device_type: str | OrtDevice = "cpu",
+        device_id: int = 0,
+        vendor_id: int = -1,
     ) -> OrtValue:
         """
-        A value over the array's memory, which stays alive; a copy where the array is not plain.
+        A value over the array's memory, which stays alive; a copy where the array is not plain (text, types below a byte, not contiguous), or on another device: RuntimeError where no live session has memory there.
         """
 
     @staticmethod
-    def ortvalue_from_numpy_with_onnx_type(data: object, onnx_element_type: int) -> OrtValue:
+    def ortvalue_from_numpy_with_onnx_type(data: _Array, onnx_element_type: int) -> OrtValue:
         """The array's bytes as elements of a type of equal size."""
 
     @staticmethod
     def ortvalue_from_shape_and_type(
         shape: Sequence[int],
-        element_type: object,
-        device_type: str = "cpu",
+        element_type: npt.DTypeLike | int,
+        device_type: str | OrtDevice = "cpu",
         device_id: int = 0,
         vendor_id: int = -1,
+        memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
         """
-        A tensor of its own, contents undefined. element_type: of NumPy, or an ONNX code.
+        A tensor of its own, contents undefined. element_type: of NumPy, or an ONNX code, not text (RuntimeError). memory_info: an OrtMemoryInfo instead of the device; RuntimeError for memory that no live session has.
         """
 
+    @staticmethod
+    def ort_value_from_sparse_tensor(sparse_tensor: SparseTensor) -> OrtValue:
+        """A value that carries a SparseTensor. Sessions take none."""
+
+    @staticmethod
+    def _window(
+        owner: object,
+        address: int,
+        element_type: npt.DTypeLike | int,
+        shape: Sequence[int],
+        device: str | OrtDevice,
+    ) -> OrtValue: ...
     @staticmethod
     def from_dlpack(data: object) -> OrtValue:
         """A value over the memory of a DLPack object."""
 
-    def has_value(self) -> bool: ...
-    def is_tensor(self) -> bool: ...
-    def is_tensor_sequence(self) -> bool: ...
-    def is_sparse_tensor(self) -> bool: ...
+    def has_value(self) -> bool:
+        """False for an optional that is empty."""
+
+    def is_tensor(self) -> bool:
+        """True for a dense tensor."""
+
+    def is_tensor_sequence(self) -> bool:
+        """True for a sequence of tensors."""
+
+    def is_sparse_tensor(self) -> bool:
+        """True for what ort_value_from_sparse_tensor made."""
+
+    def as_sparse_tensor(self) -> SparseTensor:
+        """The SparseTensor; RuntimeError: there is none."""
+
     def data_type(self) -> str:
         """ "tensor(float)" ..."""
 
     def element_type(self) -> int:
-        """Code of the ONNX format."""
+        """Code of the ONNX format. Tensors only: RuntimeError."""
 
-    def shape(self) -> list[int]: ...
-    def tensor_size_in_bytes(self) -> int: ...
+    def shape(self) -> list[int]:
+        """Dims. Tensors only: RuntimeError."""
+
+    def tensor_size_in_bytes(self) -> int:
+        """Bytes of the elements. Tensors only: RuntimeError."""
+
     def data_ptr(self) -> int:
-        """Address of the first element."""
-
-    def device_name(self) -> str: ...
-    def numpy(self) -> object:
         """
-        An array over the value's memory; a list or dict for sequences and maps.
+        Address of the first element, 0 when there is none. Tensors only: RuntimeError.
         """
 
-    def __array__(self, dtype: object | None = None, copy: object | None = None) -> object: ...
-    def update_inplace(self, data: object) -> None:
+    def device_name(self) -> str:
+        """ "cpu", "gpu" ..."""
+
+    def numpy(self) -> Any:
+        """
+        An array over the value's memory, a copy of it from a device; a list or dict for sequences and maps.
+        """
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> _Array: ...
+    def update_inplace(self, data: _Array | OrtValue) -> None:
         """Overwrites the memory with an array or OrtValue."""
 
-    def to_dlpack(self) -> object: ...
-    def __dlpack__(self, **kwargs) -> object: ...
-    def __dlpack_device__(self) -> tuple: ...
+    def to_dlpack(self) -> Any:
+        """A DLPack capsule over the value's memory."""
+
+    def __dlpack__(self, **kwargs: object) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def _get_c_value(self) -> OrtValue: ...
+    @property
+    def _ortvalue(self) -> OrtValue: ...
+
+def is_dlpack_uint8_tensor(capsule: object) -> bool:
+    """Whether a DLPack capsule holds bytes, which may stand for bools."""
 
 class GraphOptimizationLevel(enum.IntEnum):
     ORT_DISABLE_ALL = 0
@@ -307,13 +371,15 @@ class SessionOptions:
     def add_initializer(self, name: str, ortvalue: OrtValue) -> None:
         """Replaces an initializer of the model."""
 
-    def add_external_initializers(self, names: Sequence[str], ortvalues: Sequence) -> None:
+    def add_external_initializers(
+        self, names: Sequence[str], ortvalues: Sequence[OrtValue]
+    ) -> None:
         """
         Replaces initializers whose data lies outside the model; their files are not read.
         """
 
     def add_external_initializers_from_files_in_memory(
-        self, names: Sequence[str], buffers: Sequence, lengths: Sequence[int]
+        self, names: Sequence[str], buffers: Sequence[bytes], lengths: Sequence[int]
     ) -> None:
         """Contents of external data files by their location in the model."""
 
@@ -323,7 +389,37 @@ class SessionOptions:
     def add_provider(self, name: str, options: Mapping[str, str] = {}) -> None:
         """Appends an execution provider; earlier ones come first."""
 
-    def has_providers(self) -> bool: ...
+    def has_providers(self) -> bool:
+        """Whether providers were added."""
+
+    def add_provider_for_devices(
+        self, ep_devices: Sequence[OrtEpDevice], options: Mapping[str, str] = {}
+    ) -> None:
+        """
+        Appends the provider of these devices, which must be of one: InvalidArgument.
+        """
+
+    def set_provider_selection_policy(self, policy: int) -> None:
+        """
+        Chooses providers by an OrtExecutionProviderDevicePolicy where none are named.
+        """
+
+    def set_provider_selection_policy_delegate(
+        self,
+        delegate: Callable[
+            [list[OrtEpDevice], dict[str, str], dict[str, str], int], Sequence[OrtEpDevice]
+        ],
+    ) -> None:
+        """
+        Chooses providers by a function: list of OrtEpDevice, two dicts of metadata and the most that may be chosen in, a list of OrtEpDevice out. What it raises comes as Fail.
+        """
+
+    @property
+    def _selection(self) -> object | None: ...
+    def set_load_cancellation_flag(self, cancel: bool) -> None:
+        """
+        True: a session that is being made with these options, also in another thread, raises ModelLoadCanceled instead of being made.
+        """
     def disable_pass(self, name: str) -> None:
         """Leaves out a graph pass (`switchyard passes` lists them)."""
 
@@ -359,6 +455,11 @@ class RunOptions:
 
     @only_execute_path_to_fetches.setter
     def only_execute_path_to_fetches(self, arg: bool, /) -> None: ...
+    def add_active_adapter(self, adapter: LoraAdapter) -> None:
+        """
+        The adapter's parameters are fed to inputs of their names, over what the feed has; run and run_with_ort_values only.
+        """
+
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Sets a configuration entry."""
 
@@ -375,7 +476,7 @@ class NodeArg:
         """ "tensor(float)", "seq(tensor(int64))" ..."""
 
     @property
-    def shape(self) -> list:
+    def shape(self) -> list[int | str | None]:
         """
         int, str for a symbolic dimension, None for an unknown one; empty when the rank is unknown.
         """
@@ -405,19 +506,36 @@ class Session:
     """A loaded model; use switchyard.InferenceSession."""
 
     def __init__(self) -> None: ...
+    def _open(
+        self,
+        model: str | bytes,
+        is_path: bool,
+        options: SessionOptions,
+        providers: Sequence[tuple[str, Mapping[str, str]]],
+    ) -> list[str]: ...
+    def _allocate(
+        self,
+        shape: Sequence[int],
+        element_type: npt.DTypeLike | int,
+        device_type: str | OrtDevice,
+        device_id: int,
+    ) -> OrtValue: ...
     def run(
-        self, output_names: object | None, input_feed: object, run_options: object | None = None
-    ) -> object:
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Any]:
         """
         Runs the model: results of the named outputs, of all where output_names is None or empty.
         """
 
     def run_with_ort_values(
         self,
-        output_names: object | None,
-        input_dict_ort_values: object,
-        run_options: object | None = None,
-    ) -> object:
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
         """As run, with OrtValues on both sides; results stay on their device."""
 
     def get_inputs(self) -> list[NodeArg]: ...
@@ -437,22 +555,28 @@ class Session:
     def get_counters(self) -> dict[str, int]:
         """Counts of runs, plannings and copies since the session was made."""
 
-    def run_with_iobinding(self, iobinding: IOBinding, run_options: object | None = None) -> None:
+    def run_with_iobinding(
+        self, iobinding: IOBinding, run_options: RunOptions | None = None
+    ) -> None:
         """Runs with what is bound."""
+
+def _operator_schemas() -> list[tuple[Any, ...]]: ...
+def _kernels() -> list[tuple[Any, ...]]: ...
+def _read_metadata(model: str | bytes, is_path: bool) -> ModelMetadata: ...
 
 class IOBinding:
     """Inputs and outputs fixed to memory for repeated runs."""
 
     def __init__(self, session: Session) -> None: ...
-    def bind_cpu_input(self, name: str, arr_on_cpu: object) -> None:
+    def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
         """Reads from this array."""
 
     def bind_input(
         self,
         name: str,
-        device_type: str,
+        device_type: str | OrtDevice,
         device_id: int,
-        element_type: object,
+        element_type: npt.DTypeLike | int,
         shape: Sequence[int],
         buffer_ptr: int,
     ) -> None:
@@ -464,11 +588,11 @@ class IOBinding:
     def bind_output(
         self,
         name: str,
-        device_type: str = "cpu",
-        device_id: object = 0,
-        element_type: object | None = None,
-        shape: object | None = None,
-        buffer_ptr: object | None = None,
+        device_type: str | OrtDevice = "cpu",
+        device_id: int | _Array = 0,
+        element_type: npt.DTypeLike | int | None = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
     ) -> None:
         """
         Results are allocated on a device, or written to an address, or to an array given in place of device_id.
@@ -480,7 +604,7 @@ class IOBinding:
     def get_outputs(self) -> list[OrtValue]:
         """Results of the last run in the order in which outputs were bound."""
 
-    def copy_outputs_to_cpu(self) -> list:
+    def copy_outputs_to_cpu(self) -> list[Any]:
         """The same as arrays in host memory."""
 
     def output_names(self) -> list[str]: ...

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import pathlib
+import types
 from typing import Any
 
 import numpy as np
@@ -53,3 +55,26 @@ def model_file(tmp_path: pathlib.Path) -> pathlib.Path:
     path = tmp_path / "two.onnx"
     path.write_bytes(two_outputs())
     return path
+
+
+def quiet(name: str) -> types.ModuleType:
+    module = importlib.import_module(name)
+    module.set_default_logger_severity(4)
+    return module
+
+
+@pytest.fixture(params=["switchyard", "onnxruntime"])
+def ort(request: pytest.FixtureRequest) -> types.ModuleType:
+    if request.param == "onnxruntime":
+        pytest.importorskip("onnxruntime")
+    return quiet(request.param)
+
+
+@pytest.fixture
+def native(ort: types.ModuleType) -> types.ModuleType:
+    return importlib.import_module(f"{ort.__name__}.capi._pybind_state")
+
+
+@pytest.fixture
+def sy() -> types.ModuleType:
+    return quiet("switchyard")

@@ -1,6 +1,3 @@
 """The native names: classes, exceptions and functions."""
 
-from switchyard._core import *  # noqa: F403
-from switchyard._devices import *  # noqa: F403
-from switchyard._module import *  # noqa: F403
-from switchyard._session import OrtValueVector  # noqa: F401
+from switchyard.capi.onnxruntime_pybind11_state import *  # noqa: F403

@@ -1,0 +1,1 @@
+from switchyard.backend import *  # noqa: F403

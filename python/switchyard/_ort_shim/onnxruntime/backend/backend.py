@@ -1,0 +1,1 @@
+from switchyard.backend.backend import *  # noqa: F403

@@ -1,0 +1,1 @@
+from switchyard.backend.backend_rep import *  # noqa: F403

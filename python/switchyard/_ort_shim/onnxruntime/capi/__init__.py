@@ -1,0 +1,1 @@
+"""Module paths from which programs for ONNX Runtime import."""

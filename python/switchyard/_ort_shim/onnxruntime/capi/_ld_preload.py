@@ -1,0 +1,1 @@
+from switchyard.capi._ld_preload import *  # noqa: F403

@@ -1,0 +1,1 @@
+from switchyard.capi.convert_npz_to_onnx_adapter import *  # noqa: F403

@@ -1,0 +1,1 @@
+from switchyard.capi.onnxruntime_inference_collection import *  # noqa: F403

@@ -1,0 +1,1 @@
+from switchyard.capi.onnxruntime_validation import *  # noqa: F403

@@ -1,0 +1,1 @@
+from switchyard.datasets import *  # noqa: F403

@@ -1,0 +1,1 @@
+"""Nothing is to be loaded before the module; the name is here because programs import it."""
