@@ -114,7 +114,7 @@ def leg_python(jobs: int) -> bool:
 
 
 def leg_install(jobs: int) -> bool:
-    """find_package(Switchyard): a client outside the tree builds, links and runs."""
+    """find_package(Switchyard): a client and the examples build outside the tree and run."""
     configure_and_build("release", jobs)
     prefix, client = BUILD / "prefix", BUILD / "install_test"
     shutil.rmtree(prefix, ignore_errors=True)
@@ -132,21 +132,14 @@ def leg_install(jobs: int) -> bool:
     )
     run("cmake", "--build", client, "-j", jobs)
     codes = [run(client / "client", check=False)]
-    custom = BUILD / "custom_provider"
-    shutil.rmtree(custom, ignore_errors=True)
-    run(
-        "cmake",
-        "-G",
-        "Ninja",
-        "-S",
-        ROOT / "examples" / "custom_provider",
-        "-B",
-        custom,
-        f"-DCMAKE_PREFIX_PATH={prefix}",
-    )
-    run("cmake", "--build", custom, "-j", jobs)
+    examples = BUILD / "examples_installed"
+    shutil.rmtree(examples, ignore_errors=True)
+    places = ["-G", "Ninja", "-S", ROOT / "examples", "-B", examples]
+    run("cmake", *places, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
+    run("cmake", "--build", examples, "-j", jobs)
     model = ROOT / "models" / "fastestdet" / "FastestDet.onnx"
-    codes.append(run(custom / "custom_provider", model, check=False))
+    for name in ("quick_start", "io_binding", "custom_provider"):
+        codes.append(run(examples / name / name, model, check=False))
     failed = sum(code != 0 for code in codes)
     return record("install tree", len(codes) - failed, failed)
 
