@@ -5,11 +5,11 @@
 
 #include "base/format.h"
 #include "ir/in_node.h"
+#include "runtime/parts.h"
 
 namespace switchyard {
 namespace {
 
-constexpr std::int32_t kForever = INT32_MAX;
 // Contents that shapes depend on are compared whole up to this size.
 constexpr std::size_t kMaxRead = 1 << 16;
 // More than any machine has, so that sums of requests can't overflow.
@@ -63,12 +63,22 @@ class Preparation final : public PrepareContext {
     return is_known ? frame_.values[id].tensor().dims() : std::span<const std::int64_t>();
   }
   void SetScratch(std::size_t bytes) override { scratch_ = bytes; }
+  void OutputIsPart(std::size_t output, std::size_t offset) override {
+    if (step_.part_views && output < step_.num_outputs) AddPart(output, offset);
+  }
+  void InputIsPart(std::size_t input, std::size_t offset) override {
+    if (step_.part_inputs && input < step_.num_inputs) AddPart(input, offset);
+  }
   void* state() override { return static_cast<std::byte*>(frame_.state.get()) + step_.state; }
   int team_size() const override { return team_; }
   std::size_t scratch() const { return scratch_; }
 
  private:
   PlanValueId In(std::size_t i) const { return plan_.arguments[step_.inputs + i]; }
+  void AddPart(std::size_t argument, std::size_t offset) {
+    frame_.parts[static_cast<std::size_t>(&step_ - plan_.steps.data())].push_back(
+        {static_cast<std::uint32_t>(argument), offset});
+  }
   const Plan& plan_;
   Frame& frame_;
   const Step& step_;
@@ -97,6 +107,7 @@ class SegmentBinder {
     seg_.first_item = first_item_;
     seg_.reads.clear();
     seg_.placed.clear();
+    seg_.outside.clear();
     seg_.scratch.clear();
     state_.requests.clear();
     state_.request_spaces.clear();
@@ -113,6 +124,7 @@ class SegmentBinder {
       }
     }
     seg_.end_item = end_;
+    NestParts(plan_, state_, frame_, seg_, std::min(first_step_, EndStep()), EndStep());
     Lay();
     seg_.bound = repeatable_;
   }
@@ -123,6 +135,13 @@ class SegmentBinder {
       if (block_.items[i].is_step) return static_cast<std::int32_t>(block_.items[i].index);
     }
     return kForever;
+  }
+
+  std::int32_t EndStep() const {
+    for (std::size_t i = end_; i-- > first_item_;) {
+      if (block_.items[i].is_step) return static_cast<std::int32_t>(block_.items[i].index) + 1;
+    }
+    return 0;
   }
 
   // Its contents exist now: made before this segment.
@@ -278,6 +297,8 @@ class SegmentBinder {
       static_cast<void>(ElementCount(dims));  // more than can be counted is an error
       held.tensor().Rebind(value.arg->type().elem, dims, held.tensor().raw_mutable(),
                            env_.spaces.device(value.space));
+      if (MayHoldParts(step, value))
+        seg_.placed.push_back({id, Ask(0, now, kForever, value.space), 0, PlacedKind::kOutput});
       if (!OwnsPlannedMemory(plan_, value) && !Outgrows(step, id)) continue;
       const PlanValue& owner = value.root == kAbsent ? value : plan_.values[value.root];
       seg_.placed.push_back(
@@ -312,6 +333,7 @@ class SegmentBinder {
   void Prepare(std::uint32_t index, const Step& step) {
     if (step.kind != StepKind::kKernel) return;
     if (!step.is_static || !frame_.prepared[index]) {
+      frame_.parts[index].clear();
       Preparation context(plan_, frame_, step, env_.team.size());
       step.kernel->Prepare(context);
       frame_.scratch_bytes[index] = context.scratch();
@@ -327,10 +349,13 @@ class SegmentBinder {
     if (arenas.size() <= ordinal_) arenas.resize(ordinal_ + 1);
     SegmentArena& arena = arenas[ordinal_];
     const bool same = arena.version != 0 && arena.first_item == first_item_ &&
-                      arena.end_item == end_ && arena.capacity.size() == state_.requests.size();
+                      arena.end_item == end_ && arena.covered.size() == state_.requests.size();
     bool covered = same;
     for (std::size_t i = 0; covered && i < state_.requests.size(); ++i) {
-      covered = state_.requests[i].bytes <= arena.capacity[i];
+      const MemoryRequest& wanted = state_.requests[i];
+      const MemoryRequest& held = arena.covered[i];
+      covered = wanted.bytes == 0 || (wanted.bytes <= held.bytes && wanted.first >= held.first &&
+                                      wanted.last <= held.last);
     }
     if (!covered) {
       try {
@@ -347,16 +372,19 @@ class SegmentBinder {
   void Replan(SegmentArena& arena, bool same) {
     arena.first_item = first_item_;
     arena.end_item = end_;
-    arena.capacity.resize(same ? arena.capacity.size() : 0);
-    arena.capacity.resize(state_.requests.size(), 0);
+    arena.covered.resize(same ? arena.covered.size() : 0);
+    arena.covered.resize(state_.requests.size(), {0, kForever, -1});
     for (std::size_t i = 0; i < state_.requests.size(); ++i) {
-      std::size_t& capacity = arena.capacity[i];
-      const std::size_t bytes = state_.requests[i].bytes;
-      if (bytes > capacity) capacity = same ? bytes + bytes / 4 : bytes;
-      state_.requests[i].bytes = capacity;
+      MemoryRequest& held = arena.covered[i];
+      const MemoryRequest& wanted = state_.requests[i];
+      if (wanted.bytes == 0 && held.bytes != 0) continue;
+      if (wanted.bytes > held.bytes)
+        held.bytes = same ? wanted.bytes + wanted.bytes / 4 : wanted.bytes;
+      held.first = std::min(held.first, wanted.first);
+      held.last = std::max(held.last, wanted.last);
     }
     const auto spaces = static_cast<std::size_t>(env_.spaces.size());
-    arena.offsets.assign(state_.requests.size(), 0);
+    arena.offsets.assign(arena.covered.size(), 0);
     arena.chunks.resize(spaces);
     for (std::size_t space = 0; space < spaces; ++space) LaySpace(arena, static_cast<int>(space));
     arena.version = ++state_.clock;
@@ -367,7 +395,7 @@ class SegmentBinder {
   void LaySpace(SegmentArena& arena, int space) {
     std::vector<MemoryRequest> requests;
     for (std::size_t i = 0; i < state_.requests.size(); ++i) {
-      if (state_.request_spaces[i] == space) requests.push_back(state_.requests[i]);
+      if (state_.request_spaces[i] == space) requests.push_back(arena.covered[i]);
     }
     const MemoryLayout layout = PlanMemory(requests);
     std::size_t next = 0;
@@ -413,6 +441,8 @@ std::unique_ptr<Frame> MakeFrame(const Plan& plan, const AllocatorPtr& host) {
   frame->scratch.resize(plan.steps.size(), nullptr);
   frame->scratch_bytes.resize(plan.steps.size(), 0);
   frame->prepared.resize(plan.steps.size(), false);
+  frame->parts.resize(plan.steps.size());
+  frame->part_views.resize(plan.steps.size());
   frame->blocks.resize(plan.blocks.size());
   if (plan.state_bytes != 0) {
     void* block = host->Alloc(plan.state_bytes);
@@ -544,19 +574,20 @@ void PlaceSegment(const Plan& plan, const MemorySpaces& spaces, RunState& state,
                   std::int32_t block_id, std::size_t ordinal) {
   SegmentArena& arena = state.arenas[static_cast<std::size_t>(block_id)][ordinal];
   SegmentBinding& seg = frame.blocks[static_cast<std::size_t>(block_id)].segments[ordinal];
-  const auto address = [&](int space, std::uint32_t request) -> void* {
+  const auto address = [&](int space, std::uint32_t request, std::size_t offset) -> void* {
     const SegmentArena::Chunk& chunk = arena.chunks[static_cast<std::size_t>(space)];
     if (!chunk.storage) return nullptr;
-    return static_cast<std::byte*>(chunk.storage.get()) + arena.offsets[request];
+    return static_cast<std::byte*>(chunk.storage.get()) + arena.offsets[request] + offset;
   };
   for (const SegmentBinding::Placed& placed : seg.placed) {
+    if (placed.kind != PlacedKind::kArena) continue;
     const int space = plan.values[placed.value].space;
     Tensor& tensor = frame.values[placed.value].tensor();
-    tensor.Rebind(tensor.type(), tensor.dims(), address(space, placed.request),
+    tensor.Rebind(tensor.type(), tensor.dims(), address(space, placed.request, placed.offset),
                   spaces.device(space));
   }
   for (const SegmentBinding::Scratch& scratch : seg.scratch) {
-    frame.scratch[scratch.step] = address(kHostSpace, scratch.request);
+    frame.scratch[scratch.step] = address(kHostSpace, scratch.request, 0);
   }
   seg.arena_version = arena.version;
   seg.arena_generation = arena.generation;

@@ -292,6 +292,35 @@ void Executor::PlaceOutputs(const Block& block, const SegmentBinding& segment) {
       InNode(*setup_.plan.steps[static_cast<std::size_t>(value.producer)].node, place);
     }
   }
+  PlaceOutside(segment);
+}
+
+// Parts of outputs are written before the step that would have gathered them there. A buffer that
+// is an input too must keep its contents until then: the output is made elsewhere and delivered.
+void Executor::PlaceOutside(const SegmentBinding& segment) {
+  for (const SegmentBinding::Outside& outside : segment.outside) {
+    if (HoldsInput(frame_->values[outside.whole].tensor())) {
+      const PlanValue& value = setup_.plan.values[outside.whole];
+      state_.placed[static_cast<std::size_t>(value.output_index)] = nullptr;
+      UseOwnRoom(outside.whole, Dims(frame_->values[outside.whole].tensor().dims()));
+    }
+    Tensor& part = frame_->values[outside.value].tensor();
+    part.set_data(static_cast<std::byte*>(frame_->values[outside.whole].tensor().raw_mutable()) +
+                  outside.offset);
+  }
+}
+
+bool Executor::HoldsInput(const Tensor& output) const {
+  const auto* begin = static_cast<const std::byte*>(output.raw());
+  const std::less<> before;
+  for (PlanValueId id : setup_.plan.blocks[0].inputs) {
+    const OrtValue& input = frame_->values[id];
+    if (!input.is_tensor() || input.tensor().bytes() == 0) continue;
+    const auto* other = static_cast<const std::byte*>(input.tensor().raw());
+    if (before(begin, other + input.tensor().bytes()) && before(other, begin + output.bytes()))
+      return true;
+  }
+  return false;
 }
 
 void Executor::Redirect(PlanValueId id, OutputSink* sink) {
@@ -332,7 +361,14 @@ Tensor& Executor::Allocate(PlanValueId id, std::span<const std::int64_t> dims) {
     state_.used_heap.push_back(id);
     return held.tensor();
   }
-  const std::size_t bytes = BytesOf(type, ElementCount(own));
+  return UseOwnRoom(id, own);
+}
+
+Tensor& Executor::UseOwnRoom(PlanValueId id, const Dims& dims) {
+  const PlanValue& value = setup_.plan.values[id];
+  const DataType type = value.arg->type().elem;
+  OrtValue& held = frame_->values[id];
+  const std::size_t bytes = BytesOf(type, ElementCount(dims));
   RunState::Dynamic& room = state_.dynamic[id];
   if (bytes > room.bytes) {
     const AllocatorPtr& allocator = setup_.spaces.allocator(value.space);
@@ -345,7 +381,7 @@ Tensor& Executor::Allocate(PlanValueId id, std::span<const std::int64_t> dims) {
     room.ever = true;
   }
   if (!held.is_tensor()) held = OrtValue(Tensor());
-  held.tensor().Rebind(type, own, room.storage.get(), setup_.spaces.device(value.space));
+  held.tensor().Rebind(type, dims, room.storage.get(), setup_.spaces.device(value.space));
   return held.tensor();
 }
 
@@ -355,7 +391,7 @@ void Executor::RunStep(std::uint32_t index) {
   const std::int64_t start = observer_ != nullptr ? Now() : 0;
   switch (step.kind) {
     case StepKind::kKernel: {
-      AssignOutputs(step);
+      AssignOutputs(step, index);
       Context context(*this, step, index);
       InNode(*step.node, [&] { step.kernel->Compute(context); });
       if (context.stream() != nullptr)
@@ -379,12 +415,22 @@ void Executor::RunStep(std::uint32_t index) {
 }
 
 // Views show the memory of their input as it is now; strings live on the heap.
-void Executor::AssignOutputs(const Step& step) {
+void Executor::AssignOutputs(const Step& step, std::uint32_t index) {
   for (const auto& [output, source] : step.views) {
     OrtValue& view = frame_->values[output];
     const OrtValue& owner = frame_->values[source];
     if (view.is_tensor() && owner.is_tensor() && view.tensor().bytes() <= owner.tensor().bytes())
       view.tensor().set_data(const_cast<void*>(owner.tensor().raw()));
+  }
+  for (const PartView& part : frame_->part_views[index]) {
+    Tensor& view = frame_->values[part.output].tensor();
+    const OrtValue& owner = frame_->values[part.source];
+    if (view.bytes() == 0) continue;
+    if (!owner.is_tensor() || owner.tensor().bytes() < part.offset + view.bytes()) {
+      Throw(ErrorCode::kRuntimeException, "{}: '{}' is not what its shape was said to be",
+            step.node->Describe(), setup_.plan.values[part.source].arg->Name());
+    }
+    view.set_data(static_cast<std::byte*>(const_cast<void*>(owner.tensor().raw())) + part.offset);
   }
   if (!step.has_heap_outputs) return;
   for (std::uint32_t i = 0; i < step.num_outputs; ++i) {

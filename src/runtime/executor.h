@@ -54,14 +54,17 @@ class Executor {
   void RunIf(const Step& step);
   void RunLoop(const Step& step);
   void RunScan(const Step& step);
-  void AssignOutputs(const Step& step);
+  void AssignOutputs(const Step& step, std::uint32_t index);
   void Deliver(PlanValueId id, OutputSink* sink, const void* placed, OrtValue* result);
   void ForgetOutputs(const Step& step);
   void PlaceOutputs(const Block& block, const SegmentBinding& segment);
+  void PlaceOutside(const SegmentBinding& segment);
+  bool HoldsInput(const Tensor& output) const;
   // A value that the caller wants where it is made goes into the sink instead of the arena.
   void Redirect(PlanValueId id, OutputSink* sink);
   // Memory for an output whose dims the step itself tells.
   Tensor& Allocate(PlanValueId id, std::span<const std::int64_t> dims);
+  Tensor& UseOwnRoom(PlanValueId id, const Dims& dims);
   void FinishStreams();
   void ReleaseHeap();
   OrtValue& Argument(std::uint32_t at) { return frame_->values[setup_.plan.arguments[at]]; }

@@ -274,6 +274,10 @@ class PlanBuilder {
   // Views and in-place outputs. A value that outlives its block's steps owns its memory.
   void ChooseMemoryRoots() {
     if (!options_.reuse_memory) return;
+    for (PlanValue& value : plan_->values) {
+      value.reach = value.is_captured || value.is_block_output ? kForever : value.last_use;
+      value.last_write = value.producer;
+    }
     for (const Block& block : plan_->blocks) {
       for (std::uint32_t s = block.first_step; s < block.end_step; ++s) {
         Step& step = plan_->steps[s];
@@ -283,13 +287,25 @@ class PlanBuilder {
         for (const auto& [input, output] : placement.kernel->must_alias) TryView(s, input, output);
         for (const auto& [input, output] : placement.kernel->may_alias)
           TryInPlace(s, input, output);
+        step.part_views = placement.kernel->part_views;
+        for (std::size_t i = 0; step.part_views && i < step.num_outputs; ++i) TryPart(s, i);
+        step.part_inputs = placement.kernel->part_inputs;
       }
     }
+    for (PlanValue& value : plan_->values) value.may_move = MayMove(value);
   }
 
   PlanValueId RootOf(PlanValueId id) const {
-    while (plan_->values[id].root != kAbsent) id = plan_->values[id].root;
+    while (id != kAbsent && plan_->values[id].root != kAbsent) id = plan_->values[id].root;
     return id;
+  }
+
+  // Whether the value's bytes may lie in the owner's memory.
+  bool MayShare(PlanValueId id, PlanValueId owner) const {
+    for (id = RootOf(id); id != kAbsent; id = RootOf(plan_->values[id].part_of)) {
+      if (id == owner) return true;
+    }
+    return false;
   }
 
   bool Arguments(std::uint32_t s, std::size_t input, std::size_t output, PlanValueId* from,
@@ -314,6 +330,28 @@ class PlanBuilder {
     plan_->values[root].last_use =
         std::max(plan_->values[root].last_use, plan_->values[to].last_use);
     if (plan_->values[to].is_captured) plan_->values[root].is_captured = true;
+    Extend(root, plan_->values[to].reach);
+  }
+
+  // The owner's memory, and all that it may be a part of, is read up to `reach`.
+  void Extend(PlanValueId owner, std::int32_t reach) {
+    for (; owner != kAbsent; owner = RootOf(plan_->values[owner].part_of)) {
+      plan_->values[owner].reach = std::max(plan_->values[owner].reach, reach);
+    }
+  }
+
+  void TryPart(std::uint32_t s, std::size_t output) {
+    PlanValueId from, to;
+    if (!Arguments(s, 0, output, &from, &to)) return;
+    plan_->values[to].part_of = RootOf(from);
+    Extend(plan_->values[to].part_of, plan_->values[to].reach);
+  }
+
+  bool MayMove(const PlanValue& value) const {
+    return value.is_tensor && value.root == kAbsent && value.producer >= 0 && !value.is_constant &&
+           !value.is_block_input && !value.is_block_output && !value.is_captured &&
+           !value.is_followed &&
+           MakesOwnMemory(plan_->steps[static_cast<std::size_t>(value.producer)]);
   }
 
   void TryInPlace(std::uint32_t s, std::size_t input, std::size_t output) {
@@ -326,7 +364,8 @@ class PlanBuilder {
       return;
     if (owner.is_constant || owner.is_block_input || owner.is_block_output || owner.is_captured)
       return;
-    if (owner.is_followed || owner.producer < 0 || owner.last_use != static_cast<std::int32_t>(s))
+    if (owner.is_followed || owner.producer < 0 || owner.reach != static_cast<std::int32_t>(s) ||
+        owner.part_of != kAbsent)
       return;
     if (owner.block != plan_->values[to].block) return;
     const ValueType& a = owner.arg->type();
@@ -336,10 +375,13 @@ class PlanBuilder {
     const Step& step = plan_->steps[s];
     for (std::uint32_t i = 0; i < step.num_inputs; ++i) {
       const PlanValueId other = plan_->arguments[step.inputs + i];
-      if (i != input && other != kAbsent && RootOf(other) == root) return;
+      if (i != input && other != kAbsent && MayShare(other, root)) return;
     }
     plan_->steps[s].in_place_of = static_cast<std::int32_t>(input);
     TryView(s, input, output);
+    PlanValue& written = plan_->values[root];
+    written.last_write = static_cast<std::int32_t>(s);
+    written.rewritten = std::min(written.rewritten, written.last_write);
   }
 
   // Whether nobody else holds the memory of a step's outputs. A copy of a fed value may be the

@@ -17,6 +17,7 @@ namespace switchyard {
 
 using PlanValueId = std::uint32_t;
 inline constexpr PlanValueId kAbsent = static_cast<PlanValueId>(-1);
+inline constexpr std::int32_t kForever = INT32_MAX;  // as a step: after all of the block
 
 enum class StepKind : std::uint8_t { kKernel, kCopy, kIf, kLoop, kScan };
 
@@ -37,13 +38,21 @@ struct PlanValue {
   std::int32_t caller_output = -1;  // main output whose copy for the caller reads it
   PlanValueId root = kAbsent;       // views: the value whose memory it shows
   std::int32_t last_use = -1;       // step of its block, views of it included
+  // Of values that own memory, for parts (PrepareContext::OutputIsPart and InputIsPart), which
+  // share memory or not as the shapes are:
+  PlanValueId part_of = kAbsent;      // may become a view of a part of this owner's memory
+  bool may_move = false;              // may be written into the output of a step that reads it
+  std::int32_t reach = -1;            // last_use with all that may become its parts
+  std::int32_t last_write = -1;       // step that makes it, or writes it in place
+  std::int32_t rewritten = kForever;  // first step that writes it in place
 };
 
 struct Step {
   StepKind kind = StepKind::kKernel;
-  bool is_static = false;         // all dims known at load: bound once
-  bool for_caller = false;        // a Copy that only the caller reads
-  bool has_heap_outputs = false;  // strings
+  bool is_static = false;                        // all dims known at load: bound once
+  bool for_caller = false;                       // a Copy that only the caller reads
+  bool has_heap_outputs = false;                 // strings
+  bool part_views = false, part_inputs = false;  // as in KernelCreateInfo
   std::int32_t provider = -1;
   const Node* node = nullptr;
   const OpKernel* kernel = nullptr;

@@ -52,6 +52,8 @@ RunState::RunState(const Plan& plan, const ExecutionProviders& providers)
     most_outputs = std::max<std::size_t>(most_outputs, node.num_outputs);
     most_inputs = std::max<std::size_t>(most_inputs, node.num_inputs);
   }
+  placed_at.resize(plan.values.size(), 0);
+  reach.resize(plan.values.size(), 0);
   inferred.resize(most_outputs);
   inferred_inputs.reserve(most_inputs);
 }

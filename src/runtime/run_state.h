@@ -36,6 +36,13 @@ class OutputPool : public std::enable_shared_from_this<OutputPool> {
   std::size_t cached_bytes_ = 0;
 };
 
+// Where the bytes of a value that asked for memory lie after all.
+enum class PlacedKind : std::uint8_t {
+  kArena,
+  kOutput,    // a main output: given with each Run
+  kElsewhere  // inside a main output, or a view of memory that is not the segment's
+};
+
 // One contiguous stretch of a block whose shapes are all known before it starts.
 struct SegmentBinding {
   struct Read {  // contents that the shapes depend on
@@ -45,6 +52,13 @@ struct SegmentBinding {
   struct Placed {
     PlanValueId value;
     std::uint32_t request;
+    std::size_t offset = 0;  // in it
+    PlacedKind kind = PlacedKind::kArena;
+  };
+  struct Outside {  // in a main output, whose memory is given with each Run
+    PlanValueId value;
+    PlanValueId whole;
+    std::size_t offset;
   };
   struct Scratch {
     std::uint32_t step;
@@ -54,6 +68,7 @@ struct SegmentBinding {
   std::vector<std::int64_t> entry;  // dims of what the step before it made
   std::vector<Read> reads;
   std::vector<Placed> placed;
+  std::vector<Outside> outside;
   std::vector<Scratch> scratch;
   std::uint64_t arena_version = 0, arena_generation = 0;
   bool bound = false;
@@ -67,6 +82,18 @@ struct BlockBinding {
   std::vector<SegmentBinding> segments;
 };
 
+// What a kernel told in Prepare: OutputIsPart and InputIsPart.
+struct PreparedPart {
+  std::uint32_t argument;
+  std::size_t offset;
+};
+
+struct PartView {
+  PlanValueId output;
+  PlanValueId source;
+  std::size_t offset;
+};
+
 struct Frame {
   std::vector<OrtValue> values;
   std::vector<ValueInfo> infos;
@@ -74,7 +101,9 @@ struct Frame {
   std::vector<std::vector<std::int64_t>> followed;  // contents of followed values, 8 bytes each
   std::vector<void*> scratch;                       // per step
   std::vector<std::size_t> scratch_bytes;
-  std::vector<bool> prepared;  // static steps
+  std::vector<bool> prepared;                     // static steps
+  std::vector<std::vector<PreparedPart>> parts;   // per step
+  std::vector<std::vector<PartView>> part_views;  // per step: those in effect
   StoragePtr state;
   std::vector<BlockBinding> blocks;
   std::uint64_t last_used = 0;
@@ -83,8 +112,7 @@ struct Frame {
 // Memory of one segment: a plan that covers every binding seen so far, and the bytes.
 struct SegmentArena {
   std::uint32_t first_item = 0, end_item = 0;
-  std::vector<std::size_t> capacity;
-  MemoryLayout layout;
+  std::vector<MemoryRequest> covered;  // the most bytes and the longest lives
   struct Chunk {
     StoragePtr storage;
     std::size_t bytes = 0;
@@ -117,8 +145,11 @@ struct RunState {
   std::vector<const ValueInfo*> inferred_inputs;
   std::vector<MemoryRequest> requests;
   std::vector<int> request_spaces;
-  std::vector<PlanValueId> used_heap;                     // values to let go of after the Run
-  std::vector<std::int64_t> key;                          // room for a block's key
+  NestedRequests nested;
+  std::vector<std::int32_t> reach;       // per value: PlanValue::reach with all that lies in it
+  std::vector<std::uint32_t> placed_at;  // per value: where SegmentBinding::placed has it, if there
+  std::vector<PlanValueId> used_heap;    // values to let go of after the Run
+  std::vector<std::int64_t> key;         // room for a block's key
   std::vector<std::pair<PlanValueId, void*>> redirected;  // planned values in a sink, and where
                                                           // they belong
   std::vector<const void*> placed;                        // per main output: where its sink put it

@@ -1,4 +1,5 @@
-// Concat and Split: rows of blocks between one tensor and several.
+// Concat and Split: rows of blocks between one tensor and several. With one row the parts are
+// stretches of the whole, which the runtime may lay there: then nothing is copied.
 
 #include "providers/cpu/kernels/common/kernel_common.h"
 
@@ -14,6 +15,7 @@ void CopyRows(OpKernelContext& context, const ElementCopy& copy, void* to, std::
     auto* target = static_cast<std::byte*>(to) + to_offset * static_cast<std::int64_t>(copy.bytes);
     const auto* source =
         static_cast<const std::byte*>(from) + from_offset * static_cast<std::int64_t>(copy.bytes);
+    if (target == source) return;
     ParallelItems(context, block * static_cast<std::int64_t>(copy.bytes), 0.05,
                   [&](std::int64_t begin, std::int64_t end) {
                     std::memcpy(target + begin, source + begin,
@@ -38,6 +40,20 @@ void CopyRows(OpKernelContext& context, const ElementCopy& copy, void* to, std::
 class Concat final : public OpKernel {
  public:
   explicit Concat(OpKernelInfo& info) : axis_(info.attributes().Int("axis", 1)) {}
+
+  void Prepare(PrepareContext& context) const override {
+    const ElementCopy copy(context.input_elem(0));
+    const auto rank = static_cast<std::int64_t>(context.input_dims(0).size());
+    if (copy.is_string || axis_ < -rank || axis_ >= rank) return;
+    const auto axis = static_cast<std::size_t>(axis_ < 0 ? axis_ + rank : axis_);
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < context.node().inputs().size(); ++i) {
+      const auto dims = context.input_dims(i);
+      if (dims.size() <= axis || Product(dims.first(axis)) != 1) return;
+      context.InputIsPart(i, offset);
+      offset += static_cast<std::size_t>(Product(dims)) * copy.bytes;
+    }
+  }
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& first = context.Input(0);
@@ -83,6 +99,24 @@ class Split final : public OpKernel {
                 " outputs");
     }
     ragged_ = info.node().SinceVersion() >= 18;
+  }
+
+  void Prepare(PrepareContext& context) const override {
+    const ElementCopy copy(context.input_elem(0));
+    const auto dims = context.input_dims(0);
+    const auto rank = static_cast<std::int64_t>(dims.size());
+    if (copy.is_string || axis_ < -rank || axis_ >= rank) return;
+    const auto axis = static_cast<std::size_t>(axis_ < 0 ? axis_ + rank : axis_);
+    if (Product(dims.first(axis)) != 1) return;
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      bool known = false;
+      const auto part = context.output_dims(i, &known);
+      // Where an output is absent the place of the next ones is not told by the shapes.
+      if (!known || part.size() <= axis) return;
+      context.OutputIsPart(i, offset);
+      offset += static_cast<std::size_t>(Product(part)) * copy.bytes;
+    }
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -144,12 +178,21 @@ class Split final : public OpKernel {
 
 void Register(KernelRegistry& registry) {
   const TypeSet movable = types::kFixedBytes | types::kString;
-  registry.Register(KernelCreateInfo::For("Concat").Input(0, movable).Make<Concat>());
+  registry.Register(KernelCreateInfo::For("Concat").Input(0, movable).PartInputs().Make<Concat>());
+  registry.Register(KernelCreateInfo::For("Split")
+                        .Since(1, 1)
+                        .Input(0, movable)
+                        .HostInput(1)
+                        .PartViews()
+                        .Make<Split>());
   registry.Register(
-      KernelCreateInfo::For("Split").Since(1, 1).Input(0, movable).HostInput(1).Make<Split>());
-  registry.Register(KernelCreateInfo::For("Split").Since(2, 12).Input(0, movable).Make<Split>());
-  registry.Register(
-      KernelCreateInfo::For("Split").Since(13).Input(0, movable).HostInput(1).Make<Split>());
+      KernelCreateInfo::For("Split").Since(2, 12).Input(0, movable).PartViews().Make<Split>());
+  registry.Register(KernelCreateInfo::For("Split")
+                        .Since(13)
+                        .Input(0, movable)
+                        .HostInput(1)
+                        .PartViews()
+                        .Make<Split>());
 }
 
 }  // namespace switchyard::cpu::kernels::concat

@@ -32,9 +32,34 @@ void WithIndices(const OpKernelContext& context, const Tensor& indices, F&& f) {
   }
 }
 
+// Whether the indices count up by one within the size: neighbouring rows.
+bool AreNeighbours(const Dims& indices, std::int64_t size) {
+  if (indices.empty()) return false;
+  const std::int64_t first = Wrapped(indices[0], size);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (Wrapped(indices[i], size) != first + static_cast<std::int64_t>(i)) return false;
+  }
+  return first >= 0 && first + static_cast<std::int64_t>(indices.size()) <= size;
+}
+
 class Gather final : public OpKernel {
  public:
   explicit Gather(OpKernelInfo& info) : axis_(info.attributes().Int("axis", 0)) {}
+
+  void Prepare(PrepareContext& context) const override {
+    const ElementCopy copy(context.input_elem(0));
+    const auto dims = context.input_dims(0);
+    const auto rank = static_cast<std::int64_t>(dims.size());
+    const Tensor* indices = context.input_value(1);
+    Dims rows;
+    if (copy.is_string || indices == nullptr || axis_ < -rank || axis_ >= rank) return;
+    const auto axis = static_cast<std::size_t>(axis_ < 0 ? axis_ + rank : axis_);
+    if (Product(dims.first(axis)) != 1 || !ReadIntegers(*indices, &rows)) return;
+    if (!AreNeighbours(rows, dims[axis])) return;
+    const std::int64_t block = Product(dims.subspan(axis + 1));
+    context.OutputIsPart(
+        0, static_cast<std::size_t>(Wrapped(rows[0], dims[axis]) * block) * copy.bytes);
+  }
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& data = context.Input(0);
@@ -69,6 +94,11 @@ class Gather final : public OpKernel {
     }
     if (block == 0) return CheckIndices(context, indices, count, size);
     const std::int64_t row_bytes = block * static_cast<std::int64_t>(copy.bytes);
+    if (outer == 1 && count > 0 &&
+        y.raw() == static_cast<const std::byte*>(data.raw()) +
+                       Wrapped(static_cast<std::int64_t>(indices[0]), size) * row_bytes) {
+      return CheckIndices(context, indices, count, size);  // a view
+    }
     ParallelItems(context, outer * count, 1.5 + 0.06 * static_cast<double>(row_bytes),
                   [&](std::int64_t begin, std::int64_t end) {
                     const std::int64_t bad = math::GatherRows<I>(
@@ -204,8 +234,11 @@ class GatherNd final : public OpKernel {
 
 void Register(KernelRegistry& registry) {
   const TypeSet movable = types::kFixedBytes | types::kString;
-  registry.Register(
-      KernelCreateInfo::For("Gather").Input(0, movable).Input(1, types::kIndex).Make<Gather>());
+  registry.Register(KernelCreateInfo::For("Gather")
+                        .Input(0, movable)
+                        .Input(1, types::kIndex)
+                        .PartViews()
+                        .Make<Gather>());
   registry.Register(KernelCreateInfo::For("GatherElements")
                         .Input(0, movable)
                         .Input(1, types::kIndex)

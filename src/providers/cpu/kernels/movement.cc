@@ -15,6 +15,7 @@ void Rearrange(OpKernelContext& context, math::IsaLevel level, const Tensor& x, 
   const ElementCopy element(x.type());
   const auto* from =
       static_cast<const std::byte*>(x.raw()) + offset * static_cast<std::int64_t>(element.bytes);
+  if (from == y.raw()) return;  // a view
   CopyNd(context, level, element, dims, strides, from, DenseStrides(dims), y.raw_mutable());
 }
 
@@ -60,6 +61,16 @@ class Transpose final : public OpKernel {
   math::IsaLevel level_;
 };
 
+// Whether the elements lie one behind the other in this order.
+bool IsDense(std::span<const std::int64_t> dims, std::span<const std::int64_t> strides) {
+  std::int64_t expected = 1;
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    if (dims[i] != 1 && strides[i] != expected) return false;
+    expected *= dims[i];
+  }
+  return true;
+}
+
 // Starts, ends and axes are attributes before opset 10, inputs (with steps) afterwards.
 class Slice final : public OpKernel {
  public:
@@ -70,38 +81,84 @@ class Slice final : public OpKernel {
         axes_(info.attributes().Ints("axes")),
         level_(IsaOf(info)) {}
 
+  void Prepare(PrepareContext& context) const override {
+    Window window;
+    if (IsPacked(context.input_elem(0)) || !ReadKnown(context, &window)) return;
+    Dims dims, strides;
+    std::int64_t offset = 0;
+    if (!Apply(window, context.input_dims(0), &dims, &strides, &offset).empty()) return;
+    if (Product(dims) == 0 || !IsDense(dims, strides)) return;
+    context.OutputIsPart(
+        0, static_cast<std::size_t>(offset) * ElementCopy(context.input_elem(0)).bytes);
+  }
+
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
-    const Dims starts = from_attributes_ ? starts_ : ReadIntegers(context, 1);
-    const Dims ends = from_attributes_ ? ends_ : ReadIntegers(context, 2);
-    Dims axes = axes_, steps(starts.size(), 1);
-    if (!from_attributes_ && context.has_input(3)) axes = ReadIntegers(context, 3);
-    if (!from_attributes_ && context.has_input(4)) steps = ReadIntegers(context, 4);
-    if (axes.empty() && !starts.empty()) {
-      for (std::size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+    Window window{starts_, ends_, axes_, {}};
+    if (!from_attributes_) {
+      window.starts = ReadIntegers(context, 1);
+      window.ends = ReadIntegers(context, 2);
+      if (context.has_input(3)) window.axes = ReadIntegers(context, 3);
+      if (context.has_input(4)) window.steps = ReadIntegers(context, 4);
     }
-    if (starts.size() != ends.size() || starts.size() != axes.size() ||
-        starts.size() != steps.size()) {
-      context.Fail("starts, ends, axes and steps differ in length");
-    }
-    Dims dims(x.dims()), strides = DenseStrides(x.dims());
-    InlineVector<bool, 8> seen(x.rank(), false);
+    Dims dims, strides;
     std::int64_t offset = 0;
-    for (std::size_t i = 0; i < starts.size(); ++i) {
-      const auto axis = static_cast<std::size_t>(NormalizeAxis(context, axes[i], x.rank()));
-      if (seen[axis]) context.Fail("axis " + std::to_string(axes[i]) + " is given twice");
-      seen[axis] = true;
-      if (steps[i] == 0) context.Fail("a step of 0");
-      const Part part = PartOf(x.dim(axis), starts[i], ends[i], steps[i]);
-      dims[axis] = part.count;
-      offset += part.start * strides[axis];
-      strides[axis] *= part.step;
-    }
+    const std::string wrong = Apply(window, x.dims(), &dims, &strides, &offset);
+    if (!wrong.empty()) context.Fail(wrong);
     Tensor& y = context.Output(0, dims);
     Rearrange(context, level_, x, offset, dims, strides, y);
   }
 
  private:
+  struct Window {
+    Dims starts, ends, axes, steps;  // axes, steps: empty where not given
+  };
+
+  // False: some of it is known only when the step runs.
+  bool ReadKnown(const PrepareContext& context, Window* window) const {
+    *window = {starts_, ends_, axes_, {}};
+    if (from_attributes_) return true;
+    Dims* const lists[] = {&window->starts, &window->ends, &window->axes, &window->steps};
+    for (std::size_t i = 1; i <= 4; ++i) {
+      if (!context.has_input(i)) continue;
+      const Tensor* value = context.input_value(i);
+      if (value == nullptr || !ReadIntegers(*value, lists[i - 1])) return false;
+    }
+    return true;
+  }
+
+  // "" or what is wrong.
+  static std::string Apply(const Window& window, std::span<const std::int64_t> from, Dims* dims,
+                           Dims* strides, std::int64_t* offset) {
+    const std::size_t count = window.starts.size();
+    if (window.ends.size() != count || (!window.axes.empty() && window.axes.size() != count) ||
+        (!window.steps.empty() && window.steps.size() != count)) {
+      return "starts, ends, axes and steps differ in length";
+    }
+    *dims = Dims(from);
+    *strides = DenseStrides(from);
+    InlineVector<bool, 8> seen(from.size(), false);
+    const auto rank = static_cast<std::int64_t>(from.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t given =
+          window.axes.empty() ? static_cast<std::int64_t>(i) : window.axes[i];
+      if (given < -rank || given >= rank) {
+        return "axis " + std::to_string(given) + " is out of range for rank " +
+               std::to_string(rank);
+      }
+      const auto axis = static_cast<std::size_t>(given < 0 ? given + rank : given);
+      if (seen[axis]) return "axis " + std::to_string(given) + " is given twice";
+      seen[axis] = true;
+      const std::int64_t step = window.steps.empty() ? 1 : window.steps[i];
+      if (step == 0) return "a step of 0";
+      const Part part = PartOf(from[axis], window.starts[i], window.ends[i], step);
+      (*dims)[axis] = part.count;
+      *offset += part.start * (*strides)[axis];
+      (*strides)[axis] *= part.step;
+    }
+    return "";
+  }
+
   struct Part {
     std::int64_t start, count, step;
   };
@@ -295,9 +352,12 @@ class ReverseSequence final : public OpKernel {
 
 void Register(KernelRegistry& registry) {
   const TypeSet movable = types::kFixedBytes | types::kString;
+  registry.Register(KernelCreateInfo::For("Transpose")
+                        .Input(0, movable | types::kPacked)
+                        .PartViews()
+                        .Make<Transpose>());
   registry.Register(
-      KernelCreateInfo::For("Transpose").Input(0, movable | types::kPacked).Make<Transpose>());
-  registry.Register(KernelCreateInfo::For("Slice").Since(1, 9).Input(0, movable).Make<Slice>());
+      KernelCreateInfo::For("Slice").Since(1, 9).Input(0, movable).PartViews().Make<Slice>());
   registry.Register(KernelCreateInfo::For("Slice")
                         .Since(10)
                         .Input(0, movable)
@@ -305,10 +365,15 @@ void Register(KernelRegistry& registry) {
                         .HostInput(2)
                         .HostInput(3)
                         .HostInput(4)
+                        .PartViews()
                         .Make<Slice>());
   registry.Register(KernelCreateInfo::For("Expand").Input(0, movable).HostInput(1).Make<Expand>());
-  registry.Register(
-      KernelCreateInfo::For("Tile").Input(0, movable).HostInput(1).HostInput(2).Make<Tile>());
+  registry.Register(KernelCreateInfo::For("Tile")
+                        .Input(0, movable)
+                        .HostInput(1)
+                        .HostInput(2)
+                        .PartViews()
+                        .Make<Tile>());
   registry.Register(KernelCreateInfo::For("DepthToSpace").Input(0, movable).Make<Blocks>());
   registry.Register(KernelCreateInfo::For("SpaceToDepth").Input(0, movable).Make<Blocks>());
   registry.Register(KernelCreateInfo::For("ReverseSequence")
