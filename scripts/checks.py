@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 RESULTS = BUILD / "results"
 # The tests of the target thread_tests (src/CMakeLists.txt).
-TSAN_TESTS = "^(base|runtime|session)_test\\."
+TSAN_TESTS = "^(base|runtime|session|soak)_test\\."
 
 
 class Failed(Exception):
