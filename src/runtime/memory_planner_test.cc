@@ -79,7 +79,7 @@ TEST(NestedRequests, NotWhereMoreWouldBeNeededAtOnce) {
   EXPECT_FALSE(nested.Join(0, 3, 0));
   nested.Finish();
   EXPECT_EQ(requests[3].first, 8);
-  EXPECT_EQ(PlanMemory(requests).total, 5056u);
+  EXPECT_EQ(PlanMemory(requests).total, 5120u);
 }
 
 // Each joined request lies inside its whole, which lives as long; others keep apart; no more bytes
