@@ -17,6 +17,12 @@ const Tensor* OpKernelInfo::constant(std::size_t i) const {
   return input->is_constant() ? &input->constant()->tensor() : nullptr;
 }
 
+const Constant* OpKernelInfo::stored(std::size_t i) const {
+  if (!has_input(i)) return nullptr;
+  const NodeArg* input = node_.inputs()[i];
+  return input->is_constant() ? input->constant().get() : nullptr;
+}
+
 int OpKernelInfo::RequestPacked(std::size_t input, PackedForm form) {
   SY_CHECK(has_input(input) && node_.inputs()[input]->is_constant());
   packed_.push_back({input, std::move(form)});

@@ -37,6 +37,49 @@ std::size_t ConstantStore::Request(const ConstantPtr& constant, const PackedForm
   return it->second;
 }
 
+Tensor ConstantStore::Passing(const ConstantPtr& constant) {
+  if (constant->is_loaded()) return constant->tensor();
+  const std::size_t bytes = constant->bytes();
+  if (staging_bytes_ < bytes) {
+    EndPacking();
+    const AllocatorPtr& host = spaces_.allocator(kHostSpace);
+    staging_ = StoragePtr(host->Alloc(bytes), [host](void* p) { host->Free(p); });
+    staging_bytes_ = bytes;
+  }
+  if (staged_ != constant) {
+    staged_.reset();
+    constant->Read(0, {static_cast<std::byte*>(staging_.get()), bytes});
+    staged_ = constant;
+  }
+  return Tensor(constant->type(), constant->dims(), staging_.get(), {}, staging_);
+}
+
+void ConstantStore::EndPacking() {
+  staged_.reset();
+  staging_.reset();
+  staging_bytes_ = 0;
+}
+
+void ConstantStore::Fill(const Block& block, ThreadTeam& team) {
+  const std::int64_t parts = std::max<std::int64_t>(block.form.parts, 1);
+  const std::int64_t chunks = std::min<std::int64_t>(parts, 64);
+  const auto spread = [&](auto&& pack) {
+    team.ParallelFor(chunks, [&](std::int64_t chunk, int) {
+      pack(parts * chunk / chunks, parts * (chunk + 1) / chunks);
+    });
+  };
+  if (block.form.pack_ranges) {
+    spread([&](std::int64_t begin, std::int64_t end) {
+      block.form.pack_ranges(*block.constant, begin, end, block.data);
+    });
+    return;
+  }
+  const Tensor dense = Passing(block.constant);
+  spread([&](std::int64_t begin, std::int64_t end) {
+    block.form.pack(dense, begin, end, block.data);
+  });
+}
+
 void ConstantStore::Pack(ThreadTeam& team) {
   for (; packed_blocks_ < blocks_.size(); ++packed_blocks_) {
     Block& block = blocks_[packed_blocks_];
@@ -46,14 +89,10 @@ void ConstantStore::Pack(ThreadTeam& team) {
     block.storage = StoragePtr(memory, [host](void* p) { host->Free(p); });
     block.data = static_cast<std::byte*>(memory);
     bytes_ += block.form.bytes;
-    const Tensor& dense = block.constant->tensor();
-    const std::int64_t chunks =
-        std::min<std::int64_t>(std::max<std::int64_t>(block.form.parts, 1), 64);
-    const std::int64_t parts = std::max<std::int64_t>(block.form.parts, 1);
-    team.ParallelFor(chunks, [&](std::int64_t chunk, int) {
-      block.form.pack(dense, parts * chunk / chunks, parts * (chunk + 1) / chunks, block.data);
-    });
+    Fill(block, team);
     if (dense_.count({KeyOf(*block.constant, ""), kHostSpace}) == 0) block.constant->Release();
+    block.form.pack = nullptr;
+    block.form.pack_ranges = nullptr;
   }
 }
 

@@ -312,5 +312,72 @@ TEST(ConstantStore, EqualRequestsShareOneBlock) {
   EXPECT_EQ(store.bytes(), 36u);
 }
 
+// Counts what is read at once and in all.
+class Ramp final : public ByteSource {
+ public:
+  std::uint64_t size() const override { return 4096; }
+  void Read(std::uint64_t offset, std::span<std::byte> destination) const override {
+    largest = std::max(largest, destination.size());
+    total += destination.size();
+    for (std::size_t i = 0; i < destination.size(); ++i)
+      destination[i] = static_cast<std::byte>(offset + i);
+  }
+  mutable std::size_t largest = 0, total = 0;
+};
+
+TEST(ConstantStore, FormsReadByRangesMakeNoDenseTensor) {
+  ExecutionProviders providers;
+  const MemorySpaces spaces(providers, MakeHostAllocator());
+  ConstantStore store(spaces);
+  const auto source = std::make_shared<Ramp>();
+  const auto constant = std::make_shared<const Constant>(DataType::kUint8, Dims{4096}, source, 0);
+  PackedForm form;
+  form.id = "copied";
+  form.bytes = 4096;
+  form.parts = 16;
+  form.pack_ranges = [](const Constant& from, std::int64_t begin, std::int64_t end, std::byte* to) {
+    for (std::int64_t part = begin; part < end; ++part)
+      from.Read(static_cast<std::size_t>(part) * 256, {to + part * 256, 256});
+  };
+  const std::size_t index = store.Request(constant, form);
+  ThreadTeam team(1);
+  store.Pack(team);
+  EXPECT_EQ(source->largest, 256u);
+  EXPECT_EQ(source->total, 4096u);
+  EXPECT_FALSE(constant->is_loaded());
+  EXPECT_EQ(static_cast<int>(store.packed(index)[1000]), 1000 % 256);
+}
+
+TEST(ConstantStore, DenseFormsPassThroughOneBuffer) {
+  ExecutionProviders providers;
+  const MemorySpaces spaces(providers, MakeHostAllocator());
+  ConstantStore store(spaces);
+  const auto source = std::make_shared<Ramp>();
+  const auto first = std::make_shared<const Constant>(DataType::kUint8, Dims{8}, source, 0);
+  const auto second = std::make_shared<const Constant>(DataType::kUint8, Dims{8}, source, 16);
+  std::vector<const void*> buffers;
+  PackedForm form;
+  form.bytes = 8;
+  form.pack = [&](const Tensor& dense, std::int64_t, std::int64_t, std::byte* to) {
+    buffers.push_back(dense.raw());
+    std::memcpy(to, dense.raw(), 8);
+  };
+  ThreadTeam team(1);
+  std::vector<std::size_t> indices;
+  for (const auto& [constant, id] :
+       {std::pair(first, "a"), std::pair(first, "b"), std::pair(second, "a")}) {
+    form.id = id;
+    indices.push_back(store.Request(constant, form));
+    store.Pack(team);
+    EXPECT_FALSE(constant->is_loaded());
+  }
+  store.EndPacking();
+  EXPECT_EQ(source->total, 16u);
+  EXPECT_EQ(buffers[0], buffers[1]);
+  EXPECT_EQ(buffers[1], buffers[2]);
+  EXPECT_EQ(static_cast<int>(store.packed(indices[1])[7]), 7);
+  EXPECT_EQ(static_cast<int>(store.packed(indices[2])[7]), 23);
+}
+
 }  // namespace
 }  // namespace switchyard

@@ -23,6 +23,7 @@ class PlanBuilder {
 
   std::unique_ptr<Plan> Run() {
     AddBlock(*plan_->graph, -1, BlockKind::kMain);
+    constants_.EndPacking();
     FindLastUses();
     ChooseMemoryRoots();
     for (std::size_t index : packed_indices_) plan_->packed.push_back(constants_.packed(index));

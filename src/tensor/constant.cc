@@ -35,6 +35,14 @@ const void* Constant::source_id() const {
   return source_ ? static_cast<const void*>(source_.get()) : dense_->raw();
 }
 
+std::span<const std::byte> Constant::repeated() const {
+  if (!source_ || IsPacked(type_)) return {};
+  const std::span<const std::byte> period = source_->repeated();
+  const bool one_element =
+      period.size() == BytesOf(type_, 1) && (period.empty() || offset_ % period.size() == 0);
+  return one_element ? period : std::span<const std::byte>();
+}
+
 void Constant::Read(std::uint64_t begin, std::span<std::byte> destination) const {
   SY_CHECK(begin + destination.size() <= bytes() && type_ != DataType::kString);
   if (destination.empty()) return;
@@ -56,6 +64,11 @@ const Tensor& Constant::tensor() const {
     dense_ = std::make_shared<const Tensor>(std::move(tensor));
   }
   return *dense_;
+}
+
+bool Constant::is_loaded() const {
+  const std::lock_guard lock(mutex_);
+  return dense_ != nullptr;
 }
 
 void Constant::Release() const {

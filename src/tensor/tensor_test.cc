@@ -269,6 +269,32 @@ TEST(Constant, IsReadOnceUntilItIsReleased) {
   EXPECT_THROW(constant.Read(5, part), Error);
 }
 
+class RepeatingSource final : public ByteSource {
+ public:
+  std::uint64_t size() const override { return 64; }
+  void Read(std::uint64_t offset, std::span<std::byte> destination) const override {
+    for (std::size_t i = 0; i < destination.size(); ++i) destination[i] = element[(offset + i) % 4];
+  }
+  std::span<const std::byte> repeated() const override { return element; }
+  std::byte element[4] = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
+};
+
+TEST(Constant, KnowsWhenOneElementRepeats) {
+  const auto source = std::make_shared<RepeatingSource>();
+  EXPECT_EQ(Constant(DataType::kFloat, {3, 5}, source, 4).repeated().size(), 4u);
+  EXPECT_TRUE(Constant(DataType::kFloat, {3}, source, 2).repeated().empty());
+  EXPECT_TRUE(Constant(DataType::kDouble, {3}, source, 0).repeated().empty());
+  EXPECT_TRUE(Constant(DataType::kUint8, {3}, source, 0).repeated().empty());
+  EXPECT_TRUE(
+      Constant(DataType::kFloat, {3}, std::make_shared<CountingSource>(), 0).repeated().empty());
+  const Constant constant(DataType::kFloat, {3}, source, 0);
+  EXPECT_FALSE(constant.is_loaded());
+  constant.tensor();
+  EXPECT_TRUE(constant.is_loaded());
+  constant.Release();
+  EXPECT_FALSE(constant.is_loaded());
+}
+
 TEST(Constant, MustLieInItsSource) {
   const auto source = std::make_shared<CountingSource>();
   EXPECT_NO_THROW(Constant(DataType::kUint8, {64}, source, 0));

@@ -21,8 +21,9 @@ namespace switchyard {
 class IExecutionProvider;
 
 // Another arrangement of a constant input, made once at load and shared by all who name the same
-// constant and id. Pack is pure: it writes parts [begin, end) of `destination` from the dense
-// tensor.
+// constant and id. Both functions are pure and write parts [begin, end) of `destination`, from the
+// dense tensor or from the constant read by ranges. With pack_ranges the dense tensor is not made
+// for this form's sake: the choice for matrices.
 struct PackedForm {
   std::string id;  // names the arrangement with all its parameters: "sgemm.b.6x16.avx2"
   std::size_t bytes = 0;
@@ -31,6 +32,9 @@ struct PackedForm {
   std::function<void(const Tensor& dense, std::int64_t begin, std::int64_t end,
                      std::byte* destination)>
       pack;
+  std::function<void(const Constant& source, std::int64_t begin, std::int64_t end,
+                     std::byte* destination)>
+      pack_ranges;  // in place of pack
 };
 
 // What a factory gets. Valid only during construction, but for the node.
@@ -52,6 +56,8 @@ class SWITCHYARD_API OpKernelInfo {
   const ValueType& output_type(std::size_t i) const { return node_.outputs()[i]->type(); }
   // The contents of input i if it is the same in every Run, else nullptr.
   const Tensor* constant(std::size_t i) const;
+  // The same with its contents not read: type, dims and the bytes by ranges.
+  const Constant* stored(std::size_t i) const;
 
   // Asks for a packed form of constant input i; the answer is the index for
   // OpKernelContext::Packed. The kernel then no longer reads that input densely, unless KeepDense.

@@ -23,6 +23,8 @@ class SWITCHYARD_API ByteSource {
   virtual void Read(std::uint64_t offset, std::span<std::byte> destination) const = 0;
   // The bytes in memory when they are there for the source's life, else nullptr.
   virtual const std::byte* memory() const { return nullptr; }
+  // Not empty: the whole source is these bytes, repeated.
+  virtual std::span<const std::byte> repeated() const { return {}; }
 };
 
 class SWITCHYARD_API Constant {
@@ -42,10 +44,15 @@ class SWITCHYARD_API Constant {
   const void* source_id() const;
   std::uint64_t source_offset() const { return offset_; }
 
+  // The bytes of the one element that all elements equal, where that is known without reading.
+  std::span<const std::byte> repeated() const;
+
   // Copies bytes [begin, begin + destination.size()). Not for strings.
   void Read(std::uint64_t begin, std::span<std::byte> destination) const;
   // The dense host tensor; read on first use and kept until Release. Thread-safe.
   const Tensor& tensor() const;
+  // Whether tensor() would read nothing.
+  bool is_loaded() const;
   // Drops the dense copy if it can be read again.
   void Release() const;
 

@@ -16,6 +16,7 @@ class FillSource final : public ByteSource {
   FillSource(std::vector<std::byte> element, std::uint64_t bytes)
       : element_(std::move(element)), bytes_(bytes) {}
   std::uint64_t size() const override { return bytes_; }
+  std::span<const std::byte> repeated() const override { return element_; }
   void Read(std::uint64_t offset, std::span<std::byte> destination) const override {
     for (std::size_t i = 0; i < destination.size(); ++i) {
       if (i >= element_.size()) {

@@ -41,6 +41,49 @@ TEST(Compute, ShapesThatDoNotBroadcastAreAnError) {
   EXPECT_THROW(node.Run(), Error);
 }
 
+// Larger than the buffer that constants are packed through: blocks of rows, of columns, of parts of
+// columns; and the half types.
+TEST(Compute, PackedInBlocksEqualsUnpacked) {
+  struct {
+    std::int64_t k, n;
+    bool transposed;
+  } const shapes[] = {{300, 700, false}, {700, 300, true}, {9001, 19, true}, {20, 70001, false}};
+  for (const auto& s : shapes) {
+    const Dims dims = s.transposed ? Dims{s.n, s.k} : Dims{s.k, s.n};
+    const auto b = Wave(s.k * s.n, 0.013f);
+    std::vector<std::vector<float>> results;
+    for (const bool constant : {false, true}) {
+      NodeHarness node("Gemm", 13);
+      node.Set("transB", std::int64_t{s.transposed});
+      node.In<float>({20, s.k}, Wave(20 * s.k, 0.37f))
+          .In(OrtValue::FromData<float>(dims, b), constant)
+          .Out(DataType::kFloat);
+      results.push_back(Values<float>(node.Run()[0]));
+    }
+    ASSERT_EQ(results[0].size(), results[1].size());
+    for (std::size_t i = 0; i < results[0].size(); ++i)
+      ASSERT_NEAR(results[0][i], results[1][i], 1e-2f) << s.k << "x" << s.n;
+    std::vector<Float16> half;
+    for (const float v : b) half.push_back(Float16(v));
+    const std::vector<float> wave = Wave(20 * s.k, 0.37f);
+    std::vector<Float16> a;
+    for (const float v : wave) a.push_back(Float16(v));
+    std::vector<std::vector<Float16>> halves;
+    for (const bool constant : {false, true}) {
+      NodeHarness node("Gemm", 13);
+      node.Set("transB", std::int64_t{s.transposed});
+      node.In<Float16>({20, s.k}, a)
+          .In(OrtValue::FromData<Float16>(dims, half), constant)
+          .Out(DataType::kFloat16);
+      halves.push_back(Values<Float16>(node.Run()[0]));
+    }
+    for (std::size_t i = 0; i < halves[0].size(); ++i) {
+      ASSERT_NEAR(static_cast<float>(halves[0][i]), static_cast<float>(halves[1][i]), 0.05f)
+          << s.k << "x" << s.n;
+    }
+  }
+}
+
 TEST(Compute, MatMulPackedEqualsUnpackedAndThreadsDoNotMatter) {
   const std::int64_t m = 37, k = 65, n = 83;
   std::vector<std::vector<float>> results;

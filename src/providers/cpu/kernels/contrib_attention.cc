@@ -5,7 +5,7 @@
 
 #include "providers/cpu/kernels/common/attention_core.h"
 #include "providers/cpu/kernels/common/attention_mask.h"
-#include "providers/cpu/kernels/common/wide_input.h"
+#include "providers/cpu/kernels/common/packed_matrix.h"
 
 namespace switchyard::cpu::kernels::contrib_attention {
 namespace {
@@ -45,10 +45,8 @@ class Attention final : public OpKernel {
       info.Fail("past_present_share_buffer is not supported on the CPU",
                 ErrorCode::kNotImplemented);
     }
-    if (const Tensor* w = info.constant(kWeight); w != nullptr && w->rank() == 2 && w->size() > 0) {
-      packed_ = info.RequestPacked(kWeight,
-                                   PackedMatrix<T>(widening_, level_, w->dim(0), w->dim(1), false));
-    }
+    if (const Constant* w = PackableMatrix(info, kWeight); w != nullptr)
+      packed_ = info.RequestPacked(kWeight, PackedMatrix<T>(*w, level_, false));
   }
 
   std::size_t state_bytes() const override { return sizeof(State); }

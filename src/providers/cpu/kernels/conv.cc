@@ -38,7 +38,7 @@ class FloatConv final : public OpKernel {
       widen_ = math::GetCast(type, ElemType::kFloat, level_);
       narrow_ = math::GetCast(ElemType::kFloat, type, level_);
     }
-    if (const Tensor* w = info.constant(1); w != nullptr && w->size() != 0) {
+    if (const Constant* w = info.stored(1); w != nullptr && w->size() != 0) {
       const ConvShape shape = geometry_.FromWeight(info, w->dims());
       if (MayUseWinograd(info, shape))
         winograd_packed_ = info.RequestPacked(1, FormOf(winograd_, "conv.w.f32.winograd4.", shape));

@@ -1,7 +1,7 @@
 // com.microsoft FusedMatMul, TransposeMatMul and FusedGemm: products with transposes, a factor, an
 // addend and an activation.
 
-#include "providers/cpu/kernels/common/wide_input.h"
+#include "providers/cpu/kernels/common/packed_matrix.h"
 #include "providers/cpu/math/vec_elementwise.h"
 
 namespace switchyard::cpu::kernels::fused_matmul {
@@ -59,10 +59,8 @@ class Product final : public OpKernel {
         ops_(GemmOpsOf<C>(level_)),
         widening_(level_) {
     if (gemm_) SetFunction(info);
-    if (const Tensor* b = info.constant(1); b != nullptr && b->rank() == 2 && b->size() != 0) {
-      const std::int64_t k = b->dim(trans_[1] ? 1 : 0), n = b->dim(trans_[1] ? 0 : 1);
-      packed_ = info.RequestPacked(1, PackedMatrix<T>(widening_, level_, k, n, trans_[1]));
-    }
+    if (const Constant* b = PackableMatrix(info, 1); b != nullptr)
+      packed_ = info.RequestPacked(1, PackedMatrix<T>(*b, level_, trans_[1]));
   }
 
   std::size_t state_bytes() const override { return sizeof(State); }

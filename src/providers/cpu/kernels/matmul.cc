@@ -1,9 +1,7 @@
 // MatMul and Gemm over float, double and the 16-bit floats (computed in float), and over integers.
 // A constant right-hand matrix is packed at load.
 
-#include "providers/cpu/kernels/common/kernel_common.h"
-#include "providers/cpu/math/gemm.h"
-#include "providers/cpu/math/vec_cast.h"
+#include "providers/cpu/kernels/common/packed_matrix.h"
 
 namespace switchyard::cpu::kernels::matmul {
 namespace {
@@ -155,9 +153,8 @@ class FloatProduct final : public OpKernel {
       widen_ = math::GetCast(type, ElemType::kFloat, level_);
       narrow_ = math::GetCast(ElemType::kFloat, type, level_);
     }
-    if (const Tensor* b = info.constant(1); b != nullptr && b->rank() == 2 && b->size() != 0) {
-      packed_ = info.RequestPacked(1, FormOfB(*b));
-    }
+    if (const Constant* b = PackableMatrix(info, 1); b != nullptr)
+      packed_ = info.RequestPacked(1, PackedMatrix<T>(*b, level_, terms_.trans_b));
   }
 
   std::size_t state_bytes() const override { return sizeof(State); }
@@ -233,30 +230,6 @@ class FloatProduct final : public OpKernel {
   std::string Variant() const override { return packed_ >= 0 ? "packed right-hand matrix" : ""; }
 
  private:
-  PackedForm FormOfB(const Tensor& b) const {
-    const std::int64_t k = b.dim(terms_.trans_b ? 1 : 0), n = b.dim(terms_.trans_b ? 0 : 1);
-    PackedForm form;
-    form.id = std::string("gemm.b.") + (sizeof(C) == 8 ? "f64." : "f32.") +
-              std::to_string(ops_.tile_cols) + "." + std::to_string(static_cast<int>(level_)) +
-              (terms_.trans_b ? ".t" : "");
-    form.bytes = ops_.packed_b_elements(k, n) * sizeof(C);
-    form.parts = ops_.b_panels(n);
-    const auto matrix_form = terms_.trans_b ? MatrixForm::kTransposed : MatrixForm::kRowMajor;
-    const std::int64_t ldb = terms_.trans_b ? k : n;
-    form.pack = [ops = &ops_, widen = widen_, matrix_form, ldb, k, n](
-                    const Tensor& dense, std::int64_t begin, std::int64_t end, std::byte* to) {
-      const C* source = static_cast<const C*>(dense.raw());
-      std::vector<C> wide;
-      if constexpr (kConverts) {
-        wide.resize(static_cast<std::size_t>(dense.size()));
-        math::RunCast(widen, dense.raw(), wide.data(), 0, dense.size());
-        source = wide.data();
-      }
-      ops->pack_b(source, ldb, matrix_form, k, n, begin, end, reinterpret_cast<C*>(to));
-    };
-    return form;
-  }
-
   const C* Widened(OpKernelContext& context, const Tensor& tensor, std::byte* at) const {
     if constexpr (kConverts) {
       ParallelItems(context, tensor.size(), 0.5, [&](std::int64_t begin, std::int64_t end) {

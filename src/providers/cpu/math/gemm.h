@@ -81,6 +81,10 @@ struct GemmOpsT {
   std::size_t (*packed_b_elements)(std::int64_t k, std::int64_t n);
   void (*pack_b)(const T* b, std::int64_t ldb, MatrixForm form, std::int64_t k, std::int64_t n,
                  std::int64_t panel_begin, std::int64_t panel_end, T* packed);
+  // Rows [k_begin, k_end) of those panels only: `b` is at (k_begin, first column of panel_begin).
+  void (*pack_b_rows)(const T* b, std::int64_t ldb, MatrixForm form, std::int64_t k, std::int64_t n,
+                      std::int64_t k_begin, std::int64_t k_end, std::int64_t panel_begin,
+                      std::int64_t panel_end, T* packed);
   std::int64_t (*a_panels)(std::int64_t m);
   std::size_t (*packed_a_elements)(std::int64_t m, std::int64_t k);
   void (*pack_a)(const T* a, std::int64_t lda, MatrixForm form, std::int64_t m, std::int64_t k,

@@ -55,53 +55,66 @@ struct Gemm {
     }
   }
 
-  // The same from b transposed: n rows of k values.
-  static SY_INLINE void TransposePanel(const T* b, std::int64_t ldb, std::int64_t k, std::int64_t n,
-                                       std::int64_t width, T* dst) {
+  // Rows [0, k) of columns [j, j + 4).
+  static SY_INLINE void TransposeFour(const T* s, std::int64_t ldb, std::int64_t k,
+                                      std::int64_t width, T* d) {
     typedef T Quad __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
-    std::int64_t j = 0;
-    for (; j + 4 <= n; j += 4) {
-      const T* s = b + j * ldb;
-      T* d = dst + j;
-      std::int64_t i = 0;
-      for (; i + 4 <= k; i += 4, d += 4 * width) {
-        const Quad r0 = *reinterpret_cast<const Quad*>(s + i);
-        const Quad r1 = *reinterpret_cast<const Quad*>(s + ldb + i);
-        const Quad r2 = *reinterpret_cast<const Quad*>(s + 2 * ldb + i);
-        const Quad r3 = *reinterpret_cast<const Quad*>(s + 3 * ldb + i);
-        const Quad lo01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
-        const Quad hi01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
-        const Quad lo23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
-        const Quad hi23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
-        *reinterpret_cast<Quad*>(d) = __builtin_shufflevector(lo01, lo23, 0, 1, 4, 5);
-        *reinterpret_cast<Quad*>(d + width) = __builtin_shufflevector(lo01, lo23, 2, 3, 6, 7);
-        *reinterpret_cast<Quad*>(d + 2 * width) = __builtin_shufflevector(hi01, hi23, 0, 1, 4, 5);
-        *reinterpret_cast<Quad*>(d + 3 * width) = __builtin_shufflevector(hi01, hi23, 2, 3, 6, 7);
-      }
-      for (; i < k; ++i, d += width) {
-        for (int x = 0; x < 4; ++x) d[x] = s[x * ldb + i];
+    std::int64_t i = 0;
+    for (; i + 4 <= k; i += 4, d += 4 * width) {
+      const Quad r0 = *reinterpret_cast<const Quad*>(s + i);
+      const Quad r1 = *reinterpret_cast<const Quad*>(s + ldb + i);
+      const Quad r2 = *reinterpret_cast<const Quad*>(s + 2 * ldb + i);
+      const Quad r3 = *reinterpret_cast<const Quad*>(s + 3 * ldb + i);
+      const Quad lo01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
+      const Quad hi01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+      const Quad lo23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+      const Quad hi23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+      *reinterpret_cast<Quad*>(d) = __builtin_shufflevector(lo01, lo23, 0, 1, 4, 5);
+      *reinterpret_cast<Quad*>(d + width) = __builtin_shufflevector(lo01, lo23, 2, 3, 6, 7);
+      *reinterpret_cast<Quad*>(d + 2 * width) = __builtin_shufflevector(hi01, hi23, 0, 1, 4, 5);
+      *reinterpret_cast<Quad*>(d + 3 * width) = __builtin_shufflevector(hi01, hi23, 2, 3, 6, 7);
+    }
+    for (; i < k; ++i, d += width) {
+      for (int x = 0; x < 4; ++x) d[x] = s[x * ldb + i];
+    }
+  }
+
+  // The same from b transposed: n rows of k values. By blocks of K whose part of the panel stays in
+  // L1 while its columns are filled four by four.
+  static void TransposePanel(const T* b, std::int64_t ldb, std::int64_t k, std::int64_t n,
+                             std::int64_t width, T* dst) {
+    constexpr std::int64_t kDepth = 16384 / (kCols * static_cast<std::int64_t>(sizeof(T)));
+    for (; k > 0; k -= kDepth, b += kDepth, dst += kDepth * width) {
+      const std::int64_t depth = MinOf(k, kDepth);
+      std::int64_t j = 0;
+      for (; j + 4 <= n; j += 4) TransposeFour(b + j * ldb, ldb, depth, width, dst + j);
+      for (; j < width; ++j) {
+        for (std::int64_t i = 0; i < depth; ++i) dst[i * width + j] = j < n ? b[j * ldb + i] : T(0);
       }
     }
-    for (; j < n; ++j) {
-      for (std::int64_t i = 0; i < k; ++i) dst[i * width + j] = b[j * ldb + i];
-    }
-    for (; j < width; ++j) {
-      for (std::int64_t i = 0; i < k; ++i) dst[i * width + j] = 0;
+  }
+
+  static void PackBRows(const T* b, std::int64_t ldb, MatrixForm form, std::int64_t k,
+                        std::int64_t n, std::int64_t k_begin, std::int64_t k_end,
+                        std::int64_t panel_begin, std::int64_t panel_end, T* packed) {
+    for (std::int64_t p = panel_begin; p < panel_end; ++p) {
+      const std::int64_t cols = MinOf(kCols, n - p * kCols);
+      const std::int64_t width = PanelWidth(n, p);
+      T* dst = packed + p * kCols * k + k_begin * width;
+      const std::int64_t column = (p - panel_begin) * kCols;
+      if (form == MatrixForm::kTransposed) {
+        TransposePanel(b + column * ldb, ldb, k_end - k_begin, cols, width, dst);
+      } else {
+        CopyPanel(b + column, ldb, k_end - k_begin, cols, width, dst);
+      }
     }
   }
 
   static void PackB(const T* b, std::int64_t ldb, MatrixForm form, std::int64_t k, std::int64_t n,
                     std::int64_t panel_begin, std::int64_t panel_end, T* packed) {
-    for (std::int64_t p = panel_begin; p < panel_end; ++p) {
-      const std::int64_t cols = MinOf(kCols, n - p * kCols);
-      const std::int64_t width = PanelWidth(n, p);
-      T* dst = packed + p * kCols * k;
-      if (form == MatrixForm::kTransposed) {
-        TransposePanel(b + p * kCols * ldb, ldb, k, cols, width, dst);
-      } else {
-        CopyPanel(b + p * kCols, ldb, k, cols, width, dst);
-      }
-    }
+    const std::int64_t column = panel_begin * kCols;
+    PackBRows(b + column * (form == MatrixForm::kTransposed ? ldb : 1), ldb, form, k, n, 0, k,
+              panel_begin, panel_end, packed);
   }
 
   static void PackA(const T* a, std::int64_t lda, MatrixForm form, std::int64_t m, std::int64_t k,
@@ -550,8 +563,8 @@ struct Gemm {
   }
 
   static constexpr GemmOpsT<T> Ops() {
-    return {kRows,           kCols, Plan,    RunChunk,        BPanels,
-            PackedBElements, PackB, APanels, PackedAElements, PackA};
+    return {kRows, kCols,     Plan,    RunChunk,        BPanels, PackedBElements,
+            PackB, PackBRows, APanels, PackedAElements, PackA};
   }
 };
 

@@ -191,6 +191,28 @@ void CheckAll(const Problem<T>& p) {
   }
 }
 
+TEST(Gemm, PackingByRowsIsPackingAtOnce) {
+  for (const Level<float>& level : Levels<float>()) {
+    for (const bool transposed : {false, true}) {
+      const std::int64_t k = 611, n = 77, ld = (transposed ? k : n) + 3;
+      const auto b = Random<float>(static_cast<std::size_t>(ld * (transposed ? n : k)), 5);
+      const auto form = transposed ? MatrixForm::kTransposed : MatrixForm::kRowMajor;
+      std::vector<float> whole(level.ops->packed_b_elements(k, n), -1), parts = whole;
+      level.ops->pack_b(b.data(), ld, form, k, n, 0, level.ops->b_panels(n), whole.data());
+      const std::int64_t panels = level.ops->b_panels(n);
+      for (std::int64_t at = 0; at < k; at += 200) {
+        for (std::int64_t p = 0; p < panels; p += 2) {
+          const std::int64_t column = p * level.ops->tile_cols;
+          level.ops->pack_b_rows(b.data() + (transposed ? column * ld + at : at * ld + column), ld,
+                                 form, k, n, at, std::min(k, at + 200), p, std::min(panels, p + 2),
+                                 parts.data());
+        }
+      }
+      EXPECT_EQ(whole, parts) << level.name << transposed;
+    }
+  }
+}
+
 TEST(Gemm, MatchesReferenceOnOddShapes) {
   int turn = 0;
   for (std::int64_t m : kSizes) {

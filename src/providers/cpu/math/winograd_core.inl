@@ -45,34 +45,47 @@ struct Winograd {
     return static_cast<std::size_t>(kPoints * PointElements(s));
   }
 
-  static SY_INLINE void WeightLine(double a, double b, double c, double* out) {
-    out[0] = a / 4;
-    out[1] = -(a + b + c) / 6;
-    out[2] = -(a - b + c) / 6;
-    out[3] = a / 24 + b / 12 + c / 6;
-    out[4] = a / 24 - b / 12 + c / 6;
+  // The rows of a panel at once, in double; two lanes idle.
+  typedef double Lanes __attribute__((vector_size(8 * sizeof(double))));
+  typedef float Floats __attribute__((vector_size(8 * sizeof(float))));
+  static_assert(Product::kRows <= 8);
+
+  static SY_INLINE void WeightLine(const Lanes& a, const Lanes& b, const Lanes& c,
+                                   Lanes (&out)[6]) {
+    const Lanes sixths = (a + c) * (1.0 / 6), sixth = b * (1.0 / 6);
+    const Lanes ends = a * (1.0 / 24) + c * (1.0 / 6), middle = b * (1.0 / 12);
+    out[0] = a * 0.25;
+    out[1] = -(sixths + sixth);
+    out[2] = -(sixths - sixth);
+    out[3] = ends + middle;
+    out[4] = ends - middle;
     out[5] = c;
   }
 
   static void PackWeight(const ConvShape& s, const float* weight, std::int64_t begin,
                          std::int64_t end, float* packed) {
     const std::int64_t point = PointElements(s);
-    for (std::int64_t row = begin * Product::kRows; row < end * Product::kRows; ++row) {
-      for (std::int64_t c = 0; c < s.in_channels; ++c) {
-        float* dst = packed + (row / Product::kRows) * Product::kRows * s.in_channels +
-                     c * Product::kRows + row % Product::kRows;
-        double half[3][6] = {};
-        if (row < s.out_channels) {
-          const float* g = weight + (row * s.in_channels + c) * 9;
-          for (int i = 0; i < 3; ++i) {
-            WeightLine(static_cast<double>(g[i * 3]), static_cast<double>(g[i * 3 + 1]),
-                       static_cast<double>(g[i * 3 + 2]), half[i]);
-          }
+    for (std::int64_t panel = begin; panel < end; ++panel) {
+      const std::int64_t row = panel * Product::kRows;
+      const std::int64_t rows = MinOf(Product::kRows, s.out_channels - row);
+      const float* g = weight + row * s.in_channels * 9;
+      float* dst = packed + row * s.in_channels;
+      for (std::int64_t c = 0; c < s.in_channels; ++c, g += 9, dst += Product::kRows) {
+        Lanes taps[9] = {};
+        for (std::int64_t r = 0; r < rows; ++r) {
+          for (int i = 0; i < 9; ++i)
+            taps[i][r] = static_cast<double>(g[r * s.in_channels * 9 + i]);
         }
+        Lanes half[3][6];
+        for (int i = 0; i < 3; ++i)
+          WeightLine(taps[3 * i], taps[3 * i + 1], taps[3 * i + 2], half[i]);
         for (int j = 0; j < 6; ++j) {
-          double column[6];
+          Lanes column[6];
           WeightLine(half[0][j], half[1][j], half[2][j], column);
-          for (int i = 0; i < 6; ++i) dst[(i * 6 + j) * point] = static_cast<float>(column[i]);
+          for (int i = 0; i < 6; ++i) {
+            const Floats values = __builtin_convertvector(column[i], Floats);
+            __builtin_memcpy(dst + (i * 6 + j) * point, &values, Product::kRows * sizeof(float));
+          }
         }
       }
     }

@@ -58,31 +58,4 @@ class Widening {
   math::CastKernel widen_, narrow_;
 };
 
-// The packed form of a constant matrix [k, n], or [n, k] if transposed.
-template <typename T>
-PackedForm PackedMatrix(const Widening<T>& widening, math::IsaLevel level, std::int64_t k,
-                        std::int64_t n, bool transposed) {
-  using C = ComputeOf<T>;
-  const auto& ops = GemmOpsOf<C>(level);
-  PackedForm form;
-  form.id = std::string("gemm.b.") + (sizeof(C) == 8 ? "f64." : "f32.") +
-            std::to_string(ops.tile_cols) + "." + std::to_string(static_cast<int>(level)) +
-            (transposed ? ".t" : "");
-  form.bytes = ops.packed_b_elements(k, n) * sizeof(C);
-  form.parts = ops.b_panels(n);
-  const auto layout = transposed ? math::MatrixForm::kTransposed : math::MatrixForm::kRowMajor;
-  form.pack = [ops = &ops, widen = widening.widen(), layout, ldb = transposed ? k : n, k, n](
-                  const Tensor& dense, std::int64_t begin, std::int64_t end, std::byte* to) {
-    const C* source = static_cast<const C*>(dense.raw());
-    std::vector<C> wide;
-    if constexpr (kIsHalf<T>) {
-      wide.resize(static_cast<std::size_t>(dense.size()));
-      math::RunCast(widen, dense.raw(), wide.data(), 0, dense.size());
-      source = wide.data();
-    }
-    ops->pack_b(source, ldb, layout, k, n, begin, end, reinterpret_cast<C*>(to));
-  };
-  return form;
-}
-
 }  // namespace switchyard::cpu

@@ -137,7 +137,13 @@ void NodeHarness::BuildGraph() {
 void NodeHarness::Pack(const OpKernelInfo& info) {
   for (const auto& request : info.packed_requests()) {
     auto block = std::make_unique<Block>(request.form.bytes, request.form.align);
-    request.form.pack(inputs_[request.input].value.tensor(), 0, request.form.parts, block->data());
+    const PackedForm& form = request.form;
+    const Argument& input = inputs_[request.input];
+    if (form.pack_ranges) {
+      form.pack_ranges(Constant(input.value.tensor()), 0, form.parts, block->data());
+    } else {
+      form.pack(input.value.tensor(), 0, form.parts, block->data());
+    }
     packed_.push_back(block->data());
     blocks_.push_back(std::move(block));
   }
