@@ -58,7 +58,7 @@ void RunGemm(benchmark::State& state, IsaLevel level, Case c) {
 
 void RunIgemm(benchmark::State& state, IsaLevel level, std::int64_t m, std::int64_t n,
               std::int64_t k) {
-  const IgemmOps& ops = IgemmFor(level);
+  const IgemmOps& ops = IgemmFor(level, true);
   const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
   std::vector<std::uint8_t> a(size(m * k), 3), b(size(n * k), 5);
   std::vector<std::int32_t> c(size(m * n));

@@ -58,18 +58,22 @@ if(_sy_cpu MATCHES "^(x86_64|amd64)$")
 endif()
 set(SWITCHYARD_AVX2_FLAGS -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mpopcnt)
 set(SWITCHYARD_AVX512_FLAGS ${SWITCHYARD_AVX2_FLAGS} -mavx512f -mavx512bw -mavx512vl -mavx512dq
-                            -mavx512vnni -mprefer-vector-width=512)
+                            -mprefer-vector-width=512)
+set(SWITCHYARD_AVX512VNNI_FLAGS ${SWITCHYARD_AVX512_FLAGS} -mavx512vnni)
 
-# A file named *_avx2.cc or *_avx512.cc is compiled for that level; elsewhere than on x86 it is left out of the list.
+# A file named *_avx2.cc, *_avx512.cc or *_avx512vnni.cc is compiled for that level; elsewhere than on x86 it is left
+# out of the list.
 function(sy_set_isa_flags sources_variable)
   set(kept)
   foreach(source IN LISTS ${sources_variable})
-    if(source MATCHES "_(avx2|avx512)\\.cc$")
+    if(source MATCHES "_(avx2|avx512|avx512vnni)\\.cc$")
       if(NOT SWITCHYARD_X86)
         continue()
       endif()
       if(CMAKE_MATCH_1 STREQUAL "avx2")
         set(flags ${SWITCHYARD_AVX2_FLAGS})
+      elseif(CMAKE_MATCH_1 STREQUAL "avx512vnni")
+        set(flags ${SWITCHYARD_AVX512VNNI_FLAGS})
       else()
         set(flags ${SWITCHYARD_AVX512_FLAGS})
       endif()

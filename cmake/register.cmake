@@ -22,7 +22,7 @@ set(SWITCHYARD_RESERVED_NAMES
 function(sy_register_folder)
   cmake_parse_arguments(arg "" "TARGET;FOLDER;NAMESPACE;REGISTRY;HEADER" "" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${arg_FOLDER}/*.cc")
-  list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz|avx2|avx512)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz|avx2|avx512|avx512vnni)\\.cc$")
   list(SORT sources)
   set(names)
   foreach(source IN LISTS sources)

@@ -153,7 +153,7 @@ def isa_symbols(root: pathlib.Path, build: pathlib.Path) -> list[str]:
     del root
     problems = []
     for obj in sorted(build.rglob("*.o")):
-        if not re.search(r"_(avx2|avx512)\.cc\.o$", obj.name):
+        if not re.search(r"_(avx2|avx512|avx512vnni)\.cc\.o$", obj.name):
             continue
         listing = subprocess.run(
             ["nm", "-C", "--defined-only", obj], check=True, text=True, stdout=subprocess.PIPE

@@ -1,17 +1,17 @@
-// com.microsoft MatMulIntegerToFloat, DynamicQuantizeMatMul and QGemm. Operands are centred on
-// their zero points and multiplied in float; a constant right-hand matrix is centred and packed at
-// load.
+// com.microsoft MatMulIntegerToFloat, DynamicQuantizeMatMul and QGemm: exact products of 8-bit
+// integers, scaled to float or requantised while they are in registers. A constant right-hand
+// matrix is packed at load.
 
-#include "providers/cpu/kernels/common/product.h"
+#include "providers/cpu/kernels/common/integer_product.h"
 #include "providers/cpu/math/vec_quantize.h"
+#include "providers/cpu/math/vec_reduce.h"
 
 namespace switchyard::cpu::kernels::integer_to_float {
 namespace {
 
+using math::ElemType;
 using math::MatrixForm;
 
-using ByteTypes = TypeList<std::uint8_t, std::int8_t>;
-constexpr TypeSet kBytes = DataType::kUint8 | DataType::kInt8;
 constexpr std::size_t kAbsent = 99;
 
 // Which input is what.
@@ -22,58 +22,16 @@ constexpr Inputs kToFloat{0, 2, 4, 1, 3, 5, 6, kAbsent, kAbsent};
 constexpr Inputs kDynamic{0, kAbsent, kAbsent, 1, 2, 3, 4, kAbsent, kAbsent};
 constexpr Inputs kGemm{0, 1, 2, 3, 4, 5, 6, 7, 8};
 
-float NumberAt(const Tensor& tensor, std::int64_t i) {
-  float value = 0;
-  DispatchType(tensor.type(), NumericTypes{}, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    value = static_cast<float>(Widen(tensor.data<T>()[tensor.size() == 1 ? 0 : i]));
-  });
-  return value;
-}
-
-// b - zero as float; zero has one value or one per column.
-void Center(const Tensor& b, std::span<const float> zero, bool transposed, std::int64_t columns,
-            std::int64_t depth, float* to) {
-  DispatchType(b.type(), ByteTypes{}, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* from = b.data<T>();
-    const std::int64_t rows = transposed ? columns : depth, width = transposed ? depth : columns;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t i = 0; i < width; ++i) {
-        const std::int64_t column = transposed ? r : i;
-        const float z = zero.size() == 1 ? zero[0] : zero[static_cast<std::size_t>(column)];
-        to[r * width + i] = static_cast<float>(from[r * width + i]) - z;
-      }
-    }
-  });
-}
-
-std::vector<float> ZerosOf(const Tensor* tensor) {
-  if (tensor == nullptr) return {0.0f};
-  std::vector<float> zeros(static_cast<std::size_t>(std::max<std::int64_t>(1, tensor->size())));
-  for (std::size_t i = 0; i < zeros.size(); ++i)
-    zeros[i] = NumberAt(*tensor, static_cast<std::int64_t>(i));
-  return zeros;
-}
-
-// A name for zero points in the identity of a packed form.
-std::string NameOf(std::span<const float> zeros) {
-  std::string name;
-  for (const float z : zeros) {
-    if (name.empty() || z != zeros[0])
-      name += "." + std::to_string(static_cast<int>(z));
-    else
-      name += "=";
-  }
-  return name;
-}
+// How QGemm's C lies on the output.
+enum class AddKind : std::uint8_t { kNone, kPerColumn, kPerRow, kScalar, kFull };
 
 class IntegerProduct final : public OpKernel {
   struct State {
     PodDims out;
     math::GemmPlan plan;
     std::int64_t m, n, k;
-    std::size_t product_at, a_at, b_at, c_at, factor_at;
+    AddKind add;
+    std::size_t product_at, a_at, zero_at, scale_at, bias_at, c_at;
   };
 
  public:
@@ -86,33 +44,17 @@ class IntegerProduct final : public OpKernel {
         trans_b_(info.attributes().Int("transB", 0) != 0),
         alpha_(info.attributes().Float("alpha", 1)),
         level_(IsaOf(info)),
-        ops_(math::GemmFor(level_)) {
-    const Tensor* b = info.constant(in_.b);
-    const bool zero_known = !info.has_input(in_.b_zero) || info.constant(in_.b_zero) != nullptr;
-    if (b == nullptr || !zero_known || b->rank() != 2 || b->size() == 0) return;
-    const std::int64_t n = b->dim(trans_b_ ? 0 : 1), k = b->dim(trans_b_ ? 1 : 0);
-    std::vector<float> zeros =
-        ZerosOf(info.has_input(in_.b_zero) ? info.constant(in_.b_zero) : nullptr);
-    if (zeros.size() != 1 && static_cast<std::int64_t>(zeros.size()) != n)
-      info.Fail(std::to_string(zeros.size()) + " zero points for " + std::to_string(n) +
-                " columns");
-    PackedForm form;
-    form.id = "gemm.b.i8." + std::to_string(ops_.tile_cols) + "." +
-              std::to_string(static_cast<int>(level_)) + (trans_b_ ? ".t" : "") + NameOf(zeros);
-    form.bytes = ops_.packed_b_elements(k, n) * sizeof(float);
-    form.parts = 1;
-    form.pack = [ops = &ops_, zeros = std::move(zeros), transposed = trans_b_, n, k](
-                    const Tensor& dense, std::int64_t, std::int64_t, std::byte* to) {
-      std::vector<float> centred(static_cast<std::size_t>(n * k));
-      Center(dense, zeros, transposed, n, k, centred.data());
-      ops->pack_b(centred.data(), transposed ? k : n,
-                  transposed ? MatrixForm::kTransposed : MatrixForm::kRowMajor, k, n, 0,
-                  ops->b_panels(n), reinterpret_cast<float*>(to));
-    };
-    packed_ = info.RequestPacked(in_.b, std::move(form));
+        ops_(IgemmOf(level_)),
+        min_(math::GetReduce(math::ReduceOp::kMin, ElemType::kFloat, level_)),
+        max_(math::GetReduce(math::ReduceOp::kMax, ElemType::kFloat, level_)) {
+    const Constant* b = info.stored(in_.b);
+    if (b != nullptr && b->dims().size() == 2 && b->size() != 0)
+      packed_ = info.RequestPacked(in_.b, PackedBytes(*b, level_, trans_b_));
+    b_signed_ = info.input_type(in_.b).elem == DataType::kInt8;
   }
 
   std::size_t state_bytes() const override { return sizeof(State); }
+  std::string Variant() const override { return packed_ >= 0 ? "packed right-hand matrix" : ""; }
 
   void Prepare(PrepareContext& context) const override {
     auto& s = context.State<State>();
@@ -129,17 +71,20 @@ class IntegerProduct final : public OpKernel {
     if (trans_a_) out[0] = a[1];
     out.back() = s.n;
     StoreDims(context, out, &s.out);
-    s.plan =
-        ops_.plan({s.m, s.n, s.k, 1, trans_a_ ? MatrixForm::kTransposed : MatrixForm::kRowMajor,
-                   packed_ >= 0 ? MatrixForm::kPacked
-                   : trans_b_   ? MatrixForm::kTransposed
-                                : MatrixForm::kRowMajor});
+    if (gemm_ && context.has_input(in_.bias))
+      s.add = AddKindOf(context, s, context.input_dims(in_.bias));
+    s.plan = ops_.plan({s.m, s.n, s.k, 1, MatrixForm::kRowMajor,
+                        packed_ >= 0 ? MatrixForm::kPacked
+                        : trans_b_   ? MatrixForm::kTransposed
+                                     : MatrixForm::kRowMajor});
     ScratchLayout layout;
     s.product_at = layout.ReserveBytes(ProductScratch(s.plan, context.team_size()));
-    s.a_at = layout.Reserve<float>(s.m * s.k);
-    s.b_at = layout.Reserve<float>(packed_ >= 0 ? 0 : s.n * s.k);
+    const bool own_a = trans_a_ || in_.a_scale == kAbsent;
+    s.a_at = layout.ReserveBytes(own_a ? static_cast<std::size_t>(s.m * s.k) : 0);
+    s.zero_at = layout.Reserve<std::int32_t>(s.n);
+    s.scale_at = layout.Reserve<float>(s.n);
+    s.bias_at = layout.Reserve<float>(std::max(s.m, s.n));
     s.c_at = layout.Reserve<float>(s.m * s.n);
-    s.factor_at = layout.Reserve<float>(2 * s.n);
     context.SetScratch(layout.bytes());
   }
 
@@ -148,152 +93,195 @@ class IntegerProduct final : public OpKernel {
     auto* scratch = static_cast<std::byte*>(context.scratch());
     Tensor& y = context.Output(0, s.out.span());
     if (y.size() == 0) return;
-    auto* a = reinterpret_cast<float*>(scratch + s.a_at);
-    const float a_scale = CenterLeft(context, a);
-    math::GemmArgs args;
-    args.a = a;
-    args.lda = trans_a_ ? s.m : s.k;
-    args.b = RightHand(context, s, scratch);
-    args.ldb = trans_b_ ? s.k : s.n;
-    args.c = y.type() == DataType::kFloat ? y.data_mutable<float>()
-                                          : reinterpret_cast<float*>(scratch + s.c_at);
+    math::IgemmArgs args;
+    args.lda = s.k;
     args.ldc = s.n;
-    if (s.k > 0) {
-      RunProduct(context.team(), ops_, s.plan, args, scratch + s.product_at);
+    args.c = y.raw_mutable();
+    const float a_scale = SetLeft(context, s, scratch, &args);
+    SetRight(context, s, scratch, &args);
+    SetScale(context, s, a_scale, y.type(), scratch, &args);
+    if (gemm_) {
+      RunGemm(context, s, scratch, args, y);
     } else {
-      std::fill_n(args.c, s.m * s.n, 0.0f);
+      RunToFloat(context, s, scratch, args, y);
     }
-    auto* factor = reinterpret_cast<float*>(scratch + s.factor_at);
-    const Tensor& b_scale = context.Input(in_.b_scale);
-    if (b_scale.size() != 1 && b_scale.size() != s.n)
-      context.Fail("scale " + b_scale.Describe() + " for " + std::to_string(s.n) + " columns");
-    for (std::int64_t i = 0; i < s.n; ++i) factor[i] = alpha_ * a_scale * NumberAt(b_scale, i);
-    Finish(context, s, args.c, factor, y);
   }
 
  private:
-  // A's values without the zero point; what they count in.
-  float CenterLeft(OpKernelContext& context, float* to) const {
+  template <typename Context>
+  static AddKind AddKindOf(const Context& context, const State& s,
+                           std::span<const std::int64_t> c) {
+    const std::int64_t rows = c.size() < 2 ? 1 : c[c.size() - 2];
+    const std::int64_t columns = c.empty() ? 1 : c.back();
+    if (c.size() > 2 || (rows != 1 && rows != s.m) || (columns != 1 && columns != s.n))
+      context.Fail("C has dims " + DimsToString(c));
+    if (rows == 1) return columns == 1 ? AddKind::kScalar : AddKind::kPerColumn;
+    return columns == 1 ? AddKind::kPerRow : AddKind::kFull;
+  }
+
+  // The codes of A and their zero point; answers what they count in.
+  float SetLeft(OpKernelContext& context, const State& s, std::byte* scratch,
+                math::IgemmArgs* args) const {
     const Tensor& a = context.Input(in_.a);
-    if (in_.a_scale == kAbsent) return QuantizeLeft(context, a, to);
-    const Tensor* zero = context.OptionalInput(in_.a_zero);
-    if (zero != nullptr && zero->size() != 1)
-      context.Fail("zero point of A is " + zero->Describe());
-    const float z = zero != nullptr ? NumberAt(*zero, 0) : 0.0f;
-    DispatchType(a.type(), ByteTypes{}, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      const T* from = a.data<T>();
-      ParallelItems(context, a.size(), 0.3, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) to[i] = static_cast<float>(from[i]) - z;
-      });
-    });
+    args->a = a.raw();
+    if (in_.a_scale == kAbsent) {
+      args->a = scratch + s.a_at;
+      return Quantize(context, a, scratch + s.a_at, args);
+    }
+    args->a_signed = a.type() == DataType::kInt8;
+    const QuantParameter zero{context.OptionalInput(in_.a_zero)};
+    if (!zero.is_one()) context.Fail("zero point of A is " + zero.tensor->Describe());
+    args->a_zero = static_cast<std::int32_t>(zero.At(0));
+    if (trans_a_) {
+      const auto* from = static_cast<const std::byte*>(a.raw());
+      std::byte* to = scratch + s.a_at;
+      ParallelItems(context, s.m, static_cast<double>(s.k),
+                    [&](std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t r = begin; r < end; ++r) {
+                        for (std::int64_t i = 0; i < s.k; ++i) to[r * s.k + i] = from[i * s.m + r];
+                      }
+                    });
+      args->a = to;
+    }
     return static_cast<float>(ReadScalar(context, in_.a_scale));
   }
 
   // As DynamicQuantizeLinear does: codes of 0 to 255.
-  static float QuantizeLeft(OpKernelContext& context, const Tensor& a, float* to) {
-    const float* x = a.data<float>();
+  float Quantize(OpKernelContext& context, const Tensor& a, std::byte* to,
+                 math::IgemmArgs* args) const {
     float low = 0, high = 0;
-    for (std::int64_t i = 0; i < a.size(); ++i) {
-      low = std::min(low, x[i]);
-      high = std::max(high, x[i]);
+    if (a.size() != 0) {
+      const std::int64_t dims[1] = {a.size()};
+      const bool reduced[1] = {true};
+      math::ReducePlan plan;
+      if (!math::MakeReducePlan(dims, reduced, &plan)) context.Fail("no reduction plan");
+      math::RunReduce(min_, plan, a.raw(), &low, 0, 1);
+      math::RunReduce(max_, plan, a.raw(), &high, 0, 1);
     }
     float scale = 1;
     std::uint8_t zero = 0;
     math::DynamicQuantParams(low, high, &scale, &zero);
-    const auto z = static_cast<float>(zero);
-    ParallelItems(context, a.size(), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const float code = std::nearbyint(x[i] / scale) + z;
-        to[i] = std::min(std::max(code, 0.0f), 255.0f) - z;
-      }
+    math::QuantArgs quant;
+    quant.level = level_;
+    quant.scale = &scale;
+    quant.zero_point = &zero;
+    ParallelItems(context, (a.size() + 7) / 8, 4, [&](std::int64_t begin, std::int64_t end) {
+      math::RunQuantize(quant, a.raw(), to, begin * 8, std::min(end * 8, a.size()));
     });
+    args->a_zero = zero;
     return scale;
   }
 
-  const float* RightHand(OpKernelContext& context, const State& s, std::byte* scratch) const {
-    if (packed_ >= 0) return reinterpret_cast<const float*>(context.Packed(packed_));
-    const Tensor* zero = context.OptionalInput(in_.b_zero);
-    const std::vector<float> zeros = ZerosOf(zero);
-    if (zeros.size() != 1 && static_cast<std::int64_t>(zeros.size()) != s.n)
-      context.Fail("zero point " + zero->Describe() + " for " + std::to_string(s.n) + " columns");
-    auto* to = reinterpret_cast<float*>(scratch + s.b_at);
-    Center(context.Input(in_.b), zeros, trans_b_, s.n, s.k, to);
-    return to;
+  void SetRight(OpKernelContext& context, const State& s, std::byte* scratch,
+                math::IgemmArgs* args) const {
+    args->b = packed_ >= 0 ? context.Packed(packed_)
+                           : static_cast<const std::byte*>(context.Input(in_.b).raw());
+    args->ldb = trans_b_ ? s.k : s.n;
+    args->b_signed = b_signed_;
+    const QuantParameter zero{context.OptionalInput(in_.b_zero)};
+    args->b_zero = static_cast<std::int32_t>(zero.At(0));
+    if (zero.is_one()) return;
+    if (zero.size() != s.n)
+      context.Fail("zero point " + zero.tensor->Describe() + " for " + std::to_string(s.n) +
+                   " columns");
+    auto* zeros = reinterpret_cast<std::int32_t*>(scratch + s.zero_at);
+    zero.Read(0, std::span(zeros, static_cast<std::size_t>(s.n)));
+    args->b_zero_cols = zeros;
   }
 
-  void Finish(OpKernelContext& context, const State& s, float* c, float* factor, Tensor& y) const {
-    const Tensor* bias = context.OptionalInput(in_.bias);
-    if (gemm_) {
-      FinishGemm(context, s, bias, c, factor, y);
-      return;
-    }
-    if (bias != nullptr && bias->size() != s.n) context.Fail("bias " + bias->Describe());
-    float* shift = factor + s.n;
-    for (std::int64_t i = 0; i < s.n; ++i) shift[i] = bias != nullptr ? NumberAt(*bias, i) : 0;
-    const auto rows = [&](auto* out) {
-      using T = std::remove_pointer_t<decltype(out)>;
-      ParallelItems(context, s.m, 0.5 * static_cast<double>(s.n),
-                    [&](std::int64_t begin, std::int64_t end) {
-                      for (std::int64_t r = begin; r < end; ++r) {
-                        for (std::int64_t i = 0; i < s.n; ++i)
-                          out[r * s.n + i] = Narrow<T>(c[r * s.n + i] * factor[i] + shift[i]);
-                      }
-                    });
-    };
-    if (y.type() == DataType::kFloat16) {
-      rows(y.data_mutable<Float16>());
+  // What a sum counts in; in units of Y where Y is quantised.
+  void SetScale(OpKernelContext& context, const State& s, float a_scale, DataType result,
+                std::byte* scratch, math::IgemmArgs* args) const {
+    const QuantParameter b{&context.Input(in_.b_scale)};
+    if (!b.is_one() && b.size() != s.n)
+      context.Fail("scale " + b.tensor->Describe() + " for " + std::to_string(s.n) + " columns");
+    float divisor = 1;
+    if (gemm_ && context.has_input(in_.y_scale)) {
+      divisor = static_cast<float>(ReadScalar(context, in_.y_scale));
+      args->result = ByteResult(result);
+      if (context.has_input(in_.y_zero))
+        args->c_zero = static_cast<std::int32_t>(ReadScalar(context, in_.y_zero));
     } else {
-      rows(y.data_mutable<float>());
+      args->result = math::IgemmResult::kFloat;
     }
+    args->scale = alpha_ * a_scale * b.At(0) / divisor;
+    if (b.is_one()) return;
+    auto* scales = reinterpret_cast<float*>(scratch + s.scale_at);
+    for (std::int64_t i = 0; i < s.n; ++i) scales[i] = alpha_ * a_scale * b.At(i) / divisor;
+    args->scale_cols = scales;
+  }
+
+  void RunToFloat(OpKernelContext& context, const State& s, std::byte* scratch,
+                  math::IgemmArgs args, Tensor& y) const {
+    if (const Tensor* bias = context.OptionalInput(in_.bias); bias != nullptr) {
+      if (bias->size() != s.n) context.Fail("bias " + bias->Describe());
+      auto* values = reinterpret_cast<float*>(scratch + s.bias_at);
+      QuantParameter{bias}.Read(0, std::span(values, static_cast<std::size_t>(s.n)));
+      args.float_bias_col = values;
+    }
+    const bool narrow = y.type() == DataType::kFloat16;
+    if (narrow) args.c = scratch + s.c_at;
+    RunIntegerProduct(context, ops_, s.plan, args, scratch + s.product_at);
+    if (!narrow) return;
+    const auto* from = reinterpret_cast<const float*>(scratch + s.c_at);
+    auto* to = y.data_mutable<Float16>();
+    ParallelItems(context, y.size(), 0.5, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) to[i] = Narrow<Float16>(from[i]);
+    });
   }
 
   // C is int32 in units of the product and broadcasts.
-  void FinishGemm(OpKernelContext& context, const State& s, const Tensor* addend, float* c,
-                  const float* factor, Tensor& y) const {
-    const std::int64_t rows = addend == nullptr || addend->rank() < 2 ? 1 : addend->dim(0);
-    const std::int64_t columns =
-        addend == nullptr || addend->rank() < 1 ? 1 : addend->dim(addend->rank() - 1);
-    if (addend != nullptr && (addend->size() != rows * columns || (rows != 1 && rows != s.m) ||
-                              (columns != 1 && columns != s.n))) {
-      context.Fail("C " + addend->Describe());
-    }
-    const bool quantized = context.has_input(in_.y_scale);
-    const float scale = quantized ? static_cast<float>(ReadScalar(context, in_.y_scale)) : 1.0f;
-    const float zero =
-        context.has_input(in_.y_zero) ? static_cast<float>(ReadScalar(context, in_.y_zero)) : 0.0f;
-    const auto sweep = [&](auto&& store) {
-      for (std::int64_t r = 0; r < s.m; ++r) {
-        for (std::int64_t i = 0; i < s.n; ++i) {
-          float v = c[r * s.n + i];
-          if (addend != nullptr) {
-            v += static_cast<float>(addend->data<std::int32_t>()[(rows == 1 ? 0 : r * columns) +
-                                                                 (columns == 1 ? 0 : i)]);
-          }
-          store(r * s.n + i, v * factor[i]);
-        }
-      }
-    };
-    if (!quantized) {
-      sweep([&](std::int64_t at, float v) { y.data_mutable<float>()[at] = v; });
+  void RunGemm(OpKernelContext& context, const State& s, std::byte* scratch, math::IgemmArgs args,
+               Tensor& y) const {
+    const Tensor* addend = context.OptionalInput(in_.bias);
+    if (s.add == AddKind::kNone || addend == nullptr) {
+      RunIntegerProduct(context, ops_, s.plan, args, scratch + s.product_at);
       return;
     }
-    DispatchType(y.type(), ByteTypes{}, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      T* out = y.data_mutable<T>();
-      constexpr auto kLow = static_cast<float>(std::numeric_limits<T>::min());
-      constexpr auto kHigh = static_cast<float>(std::numeric_limits<T>::max());
-      sweep([&](std::int64_t at, float v) {
-        out[at] = static_cast<T>(std::min(std::max(std::nearbyint(v / scale) + zero, kLow), kHigh));
-      });
-    });
+    const auto* values = addend->data<std::int32_t>();
+    if (s.add == AddKind::kFull) {
+      RunWithFullAddend(context, s, scratch, args, values, y);
+      return;
+    }
+    const bool per_row = s.add == AddKind::kPerRow;
+    auto* bias = reinterpret_cast<std::int32_t*>(scratch + s.bias_at);
+    for (std::int64_t i = 0; i < (per_row ? s.m : s.n); ++i)
+      bias[i] = values[addend->size() == 1 ? 0 : i];
+    (per_row ? args.bias_row : args.bias_col) = bias;
+    RunIntegerProduct(context, ops_, s.plan, args, scratch + s.product_at);
+  }
+
+  // Sums first: an addend of its own per element is no part of the product's epilogue.
+  void RunWithFullAddend(OpKernelContext& context, const State& s, std::byte* scratch,
+                         math::IgemmArgs args, const std::int32_t* addend, Tensor& y) const {
+    const math::IgemmResult result = args.result;
+    args.result = math::IgemmResult::kSums;
+    args.c = scratch + s.c_at;
+    RunIntegerProduct(context, ops_, s.plan, args, scratch + s.product_at);
+    const auto* sums = reinterpret_cast<const std::int32_t*>(scratch + s.c_at);
+    const double low = (result == math::IgemmResult::kInt8 ? -128 : 0) - args.c_zero;
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+      const auto sum = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[i]) +
+                                                 static_cast<std::uint32_t>(addend[i]));
+      const float scale = args.scale_cols != nullptr ? args.scale_cols[i % s.n] : args.scale;
+      if (result == math::IgemmResult::kFloat) {
+        y.data_mutable<float>()[i] = static_cast<float>(sum) * scale;
+        continue;
+      }
+      const double v = static_cast<double>(sum) * static_cast<double>(scale);
+      const double clipped = v > low ? std::min(v, low + 255) : low;
+      static_cast<std::byte*>(y.raw_mutable())[i] =
+          static_cast<std::byte>(static_cast<std::int32_t>(std::nearbyint(clipped)) + args.c_zero);
+    }
   }
 
   Inputs in_;
   bool gemm_, trans_a_, trans_b_;
+  bool b_signed_ = false;
   float alpha_;
   math::IsaLevel level_;
-  const math::GemmOps& ops_;
+  const math::IgemmOps& ops_;
+  math::ReduceKernel min_, max_;
   int packed_ = -1;
 };
 
@@ -302,12 +290,12 @@ class IntegerProduct final : public OpKernel {
 void Register(KernelRegistry& registry) {
   const auto on = [](const char* name) { return KernelCreateInfo::For(name, "com.microsoft"); };
   registry.Register(
-      on("MatMulIntegerToFloat").Input(0, kBytes).Input(1, kBytes).Make<IntegerProduct>());
+      on("MatMulIntegerToFloat").Input(0, kByteTypes).Input(1, kByteTypes).Make<IntegerProduct>());
   registry.Register(on("DynamicQuantizeMatMul")
                         .Input(0, DataType::kFloat)
-                        .Input(1, kBytes)
+                        .Input(1, kByteTypes)
                         .Make<IntegerProduct>());
-  registry.Register(on("QGemm").Input(0, kBytes).Input(3, kBytes).Make<IntegerProduct>());
+  registry.Register(on("QGemm").Input(0, kByteTypes).Input(3, kByteTypes).Make<IntegerProduct>());
 }
 
 }  // namespace switchyard::cpu::kernels::integer_to_float

@@ -8,12 +8,13 @@ extern const IgemmOps kIgemmAvx2;
 extern const IgemmOps kIgemmAvx512;
 #endif
 
-const IgemmOps& IgemmFor(IsaLevel level) {
+const IgemmOps& IgemmFor(IsaLevel level, bool has_vnni) {
 #if defined(__x86_64__)
-  if (level == IsaLevel::kAvx512) return kIgemmAvx512;
-  if (level == IsaLevel::kAvx2) return kIgemmAvx2;
+  if (level == IsaLevel::kAvx512 && has_vnni) return kIgemmAvx512;
+  if (level != IsaLevel::kBaseline) return kIgemmAvx2;
 #endif
   (void)level;
+  (void)has_vnni;
   return kIgemmBaseline;
 }
 
