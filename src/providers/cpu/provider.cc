@@ -87,7 +87,8 @@ CpuExecutionProvider::CpuExecutionProvider(const ProviderOptions& options,
 
 void CpuExecutionProvider::AddPasses(PassPipeline& pipeline,
                                      const GraphOptimizerRegistry& optimizers) const {
-  for (const char* name : {"layer_norm", "gelu", "hard_swish"}) {
+  for (const char* name :
+       {"layer_norm", "rms_norm", "gelu", "hard_swish", "attention", "skip_layer_norm"}) {
     if (const Pass* pass = optimizers.Find(name)) pipeline.Add(*pass);
   }
   static const PassRegistry registry = [] {

@@ -65,8 +65,11 @@ class Attention final : public OpKernel {
     s.past_v_at = layout.Reserve<C>(input(kPastValue));
     s.mask_at =
         layout.Reserve<C>(context.has_input(kMask) ? Product(context.input_dims(kMask)) : 0);
-    s.joined_k_at = layout.Reserve<C>(s.k.batch * s.k.heads * s.total * s.k.size);
-    s.joined_v_at = layout.Reserve<C>(s.k.batch * s.k.heads * s.total * s.v.size);
+    const std::int64_t joined = context.has_input(kPastKey) || context.node().outputs().size() > 1
+                                    ? s.k.batch * s.k.heads * s.total
+                                    : 0;
+    s.joined_k_at = layout.Reserve<C>(joined * s.k.size);
+    s.joined_v_at = layout.Reserve<C>(joined * s.v.size);
     s.counts_at = layout.Reserve<std::int64_t>(2 * s.q.batch);
     s.out_at = layout.Reserve<C>(Widening<T>::Room(s.q.batch * s.q.heads * s.q.length * s.v.size));
     s.scores_at = layout.Reserve<C>(Widening<T>::Room(scores));

@@ -90,6 +90,43 @@ TEST(Attention, PackedHeadsEqualTheFormula) {
   ExpectNear(separate.Run()[0], wanted);
 }
 
+// Recognised attention hands over masks of other sizes than the operator's text asks for.
+TEST(Attention, BiasesBroadcastOverQueriesAndKeys) {
+  constexpr std::int64_t kAll = kLength * kLength;
+  const auto q = Noise(kBatch * kLength * kWidth, 7);
+  const auto k = Noise(kBatch * kLength * kWidth, 8);
+  const auto v = Noise(kBatch * kLength * kWidth, 9);
+  const auto run = [&](std::initializer_list<std::int64_t> dims, std::vector<float> bias) {
+    NodeHarness node("MultiHeadAttention", 1, "com.microsoft");
+    node.Set<std::int64_t>("num_heads", kHeads);
+    node.In<float>({kBatch, kLength, kWidth}, q)
+        .In<float>({kBatch, kLength, kWidth}, k)
+        .In<float>({kBatch, kLength, kWidth}, v)
+        .NoInput()
+        .NoInput()
+        .In<float>(dims, std::move(bias))
+        .Out(DataType::kFloat);
+    const std::vector<OrtValue> out = node.Run();
+    const auto values = out[0].tensor().values<float>();
+    return std::vector<float>(values.begin(), values.end());
+  };
+  for (const bool per_query : {false, true}) {
+    const auto few = Noise(kBatch * kLength, 10);
+    std::vector<float> all;
+    for (std::int64_t i = 0; i < kBatch * kAll; ++i) {
+      const std::int64_t b = i / kAll, query = i % kAll / kLength, key = i % kLength;
+      all.push_back(At(few, b * kLength + (per_query ? query : key)));
+    }
+    const auto wanted = run({kBatch, 1, kLength, kLength}, all);
+    if (per_query) {
+      EXPECT_EQ(run({kBatch, 1, kLength, 1}, few), wanted);
+    } else {
+      EXPECT_EQ(run({kBatch, 1, 1, kLength}, few), wanted);
+    }
+  }
+  EXPECT_THROW(run({kBatch, 1, 2, kLength}, Noise(kBatch * 2 * kLength, 1)), Error);
+}
+
 TEST(Attention, GroupedHeadsSeeTheirOwnPast) {
   constexpr std::int64_t kGroups = 2;
   const auto q = Noise(kBatch * kLength * kWidth, 2);

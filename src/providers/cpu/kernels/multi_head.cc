@@ -29,8 +29,9 @@ class MultiHead final : public OpKernel {
     Form form;
     std::int64_t batch, length, key_length, past, total, size, value_size;
     PaddingMask mask;
-    std::size_t core_at, q_at, k_at, v_at, bias_at, past_k_at, past_v_at, added_at, part_at[3],
-        joined_k_at, joined_v_at, mask_at, out_at, scores_at;
+    bool repeats;  // attention_bias has one value for all keys
+    std::size_t core_at, q_at, k_at, v_at, bias_at, past_k_at, past_v_at, added_at, repeated_at,
+        part_at[3], joined_k_at, joined_v_at, mask_at, out_at, scores_at;
   };
 
  public:
@@ -71,14 +72,19 @@ class MultiHead final : public OpKernel {
     s.past_k_at = layout.Reserve<C>(input(kPastKey));
     s.past_v_at = layout.Reserve<C>(input(kPastValue));
     s.added_at = layout.Reserve<C>(input(kAdded));
+    s.repeated_at =
+        layout.Reserve<C>(s.repeats ? Product(context.input_dims(kAdded)) * s.total : 0);
     s.part_at[0] = layout.Reserve<C>(bias ? per_key * s.length : 0);
     s.part_at[1] = layout.Reserve<C>(bias ? per_key * s.key_length : 0);
     s.part_at[2] = layout.Reserve<C>(bias ? per_value * s.key_length : 0);
-    s.joined_k_at = layout.Reserve<C>(per_key * s.total);
-    s.joined_v_at = layout.Reserve<C>(per_value * s.total);
+    const auto& outputs = context.node().outputs();
+    const bool joins = context.has_input(kPastKey) || outputs.size() > 1;
+    s.joined_k_at = layout.Reserve<C>(joins ? per_key * s.total : 0);
+    s.joined_v_at = layout.Reserve<C>(joins ? per_value * s.total : 0);
     s.mask_at = layout.Reserve<C>(s.mask.size());
     s.out_at = layout.Reserve<C>(Widening<T>::Room(per_value * s.length));
-    s.scores_at = layout.Reserve<C>(Widening<T>::Room(s.batch * heads_ * s.length * s.total));
+    s.scores_at = layout.Reserve<C>(
+        Widening<T>::Room(outputs.size() > 3 ? s.batch * heads_ * s.length * s.total : 0));
     context.SetScratch(layout.bytes());
   }
 
@@ -96,11 +102,7 @@ class MultiHead final : public OpKernel {
       s.mask.Fill(context, kMask, static_cast<C>(filter_), mask);
       args.masks[0] = s.mask.View(mask);
     }
-    if (const Tensor* added = context.OptionalInput(kAdded); added != nullptr) {
-      args.masks[1] = {widening_.Read(context, *added, scratch + s.added_at),
-                       added->dim(0) == 1 ? 0 : added->dim(1) * s.length * s.total,
-                       added->dim(1) == 1 ? 0 : s.length * s.total, s.total};
-    }
+    if (context.has_input(kAdded)) SetAdded(context, s, scratch, &args);
     C* result = Widening<T>::Target(out, scratch + s.out_at);
     args.out = HeadsLast<C*>(result, s.length, s.value_size, heads_ * s.value_size);
     Tensor* scores = nullptr;
@@ -179,11 +181,30 @@ class MultiHead final : public OpKernel {
     s->total = s->past + s->key_length;
     if (context.has_input(kAdded)) {
       const auto d = context.input_dims(kAdded);
-      if (d.size() != 4 || (d[0] != 1 && d[0] != s->batch) || (d[1] != 1 && d[1] != heads_) ||
-          d[2] != s->length || d[3] != s->total) {
-        context.Fail("attention_bias " + DimsToString(d));
+      const auto one_or = [](std::int64_t dim, std::int64_t n) { return dim == 1 || dim == n; };
+      if (d.size() != 4 || !one_or(d[0], s->batch) || !one_or(d[1], heads_) ||
+          !one_or(d[2], s->length) || !one_or(d[3], s->total)) {
+        context.Fail("attention_bias " + DimsToString(d) + " for " + std::to_string(s->length) +
+                     " queries and " + std::to_string(s->total) + " keys");
       }
+      s->repeats = d[3] != s->total;
     }
+  }
+
+  // The operator's text wants all queries and keys in attention_bias; others broadcast here.
+  void SetAdded(OpKernelContext& context, const State& s, std::byte* scratch,
+                AttentionArgs<C>* args) const {
+    const Tensor& added = context.Input(kAdded);
+    const C* values = widening_.Read(context, added, scratch + s.added_at);
+    if (s.repeats) {
+      auto* repeated = reinterpret_cast<C*>(scratch + s.repeated_at);
+      for (std::int64_t i = 0; i < added.size(); ++i)
+        std::fill_n(repeated + i * s.total, s.total, values[i]);
+      values = repeated;
+    }
+    const std::int64_t head = added.dim(2) * s.total;
+    args->masks[1] = {values, added.dim(0) == 1 ? 0 : added.dim(1) * head,
+                      added.dim(1) == 1 ? 0 : head, added.dim(2) == 1 ? 0 : s.total};
   }
 
   AttentionArgs<C> Sizes(const State& s) const {

@@ -89,8 +89,11 @@ class AttentionCore {
   void Run(OpKernelContext& context, const AttentionArgs<C>& args, std::byte* scratch) const;
 
  private:
+  // As many as leave the scores in the second cache: keys and values are packed once a block.
   static std::int64_t BlockRows(const AttentionArgs<C>& args) {
-    return std::min<std::int64_t>(64, args.queries);
+    constexpr std::int64_t kScores = std::int64_t{1} << 15;
+    const std::int64_t rows = kScores / std::max<std::int64_t>(args.keys, 1) / 16 * 16;
+    return std::min(std::clamp<std::int64_t>(rows, 64, 256), args.queries);
   }
   std::size_t ProductsScratch(const AttentionArgs<C>& args) const;
   math::GemmPlan ScorePlan(const AttentionArgs<C>& args, std::int64_t rows,
