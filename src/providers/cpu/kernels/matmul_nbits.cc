@@ -1,6 +1,8 @@
 // com.microsoft MatMulNBits: a product with weights of 2 to 8 bits, quantised by blocks along K.
 // Few rows take dot products with the codes; more rows take matrix products with columns expanded
-// in cache. Widths other than 4 and 8, and g_idx, always expand.
+// in cache. Widths other than 4 and 8, and g_idx, always expand. With an accuracy_level of 4 the
+// rows of A are quantised to 8 bits by blocks, however many there are; the other levels compute in
+// float.
 
 #include "providers/cpu/kernels/common/wide_input.h"
 #include "providers/cpu/math/vec_nbits.h"
@@ -47,7 +49,7 @@ class MatMulNBits final : public OpKernel {
     std::int64_t rows;
     math::GemmPlan plan, tail_plan;
     std::size_t worker_at, worker_bytes, expand_at, a_at, out_at, bias_at, scales_at, zeros_at,
-        arranged_at, sums_at;
+        arranged_at, sums_at, values_at, row_scales_at, real_at;
   };
 
  public:
@@ -67,6 +69,7 @@ class MatMulNBits final : public OpKernel {
       info.Fail("weights packed for a device", ErrorCode::kNotImplemented);
     blocks_ = (k_ + block_ - 1) / block_;
     direct_ = (bits_ == 4 || bits_ == 8) && !info.has_input(kGroups);
+    integer_ = direct_ && info.attributes().Int("accuracy_level", 0) == 4;
     if (info.constant(kScales) != nullptr) {
       packed_scales_ = info.RequestPacked(kScales, FloatsOf("scales", false));
     }
@@ -106,8 +109,13 @@ class MatMulNBits final : public OpKernel {
     s.bias_at = layout.Reserve<float>(Widening<T>::Room(context.has_input(kBias) ? n_ : 0));
     s.scales_at = layout.Reserve<float>(packed_scales_ < 0 ? n_ * blocks_ : 0);
     s.zeros_at = layout.Reserve<float>(packed_zeros_ < 0 ? n_ * blocks_ : 0);
-    s.arranged_at = layout.Reserve<float>(expand ? 0 : s.rows * blocks_ * block_);
-    s.sums_at = layout.Reserve<float>(expand ? 0 : s.rows * blocks_);
+    // Expanded products need the integers of one row at a time only.
+    const std::int64_t kept = expand ? 1 : s.rows;
+    s.arranged_at = layout.Reserve<float>(expand || integer_ ? 0 : s.rows * blocks_ * block_);
+    s.sums_at = layout.Reserve<float>(expand && !integer_ ? 0 : kept * blocks_);
+    s.values_at = layout.Reserve<std::int16_t>(integer_ ? kept * blocks_ * block_ : 0);
+    s.row_scales_at = layout.Reserve<float>(integer_ ? kept * blocks_ : 0);
+    s.real_at = layout.Reserve<float>(integer_ && expand ? s.rows * k_ : 0);
     context.SetScratch(layout.bytes());
   }
 
@@ -131,12 +139,15 @@ class MatMulNBits final : public OpKernel {
     if (direct_ && s.rows <= kFewRows) {
       Dots(context, s, w, a, bias, scratch, out);
     } else {
+      if (integer_) a = Rounded(s, w, a, scratch);
       Products(context, s, w, a, bias, scratch, out);
     }
     widening_.Finish(context, out, y);
   }
 
-  std::string Variant() const override { return direct_ ? "codes in place" : "expanded columns"; }
+  std::string Variant() const override {
+    return integer_ ? "8-bit rows" : direct_ ? "codes in place" : "expanded columns";
+  }
 
  private:
   void CheckSizes(const PrepareContext& context) const {
@@ -184,21 +195,52 @@ class MatMulNBits final : public OpKernel {
     return to;
   }
 
+  // One row's room: integers, their scales, their sums.
+  struct Row {
+    std::int16_t* values;
+    float *scales, *sums, *arranged;
+  };
+  Row RowAt(const State& s, std::byte* scratch, std::int64_t r) const {
+    return {reinterpret_cast<std::int16_t*>(scratch + s.values_at) + r * blocks_ * block_,
+            reinterpret_cast<float*>(scratch + s.row_scales_at) + r * blocks_,
+            reinterpret_cast<float*>(scratch + s.sums_at) + r * blocks_,
+            reinterpret_cast<float*>(scratch + s.arranged_at) + r * blocks_ * block_};
+  }
+
+  // A as its 8-bit blocks say it.
+  const float* Rounded(const State& s, const NBitsWeight& w, const float* a,
+                       std::byte* scratch) const {
+    auto* real = reinterpret_cast<float*>(scratch + s.real_at);
+    const Row room = RowAt(s, scratch, 0);
+    for (std::int64_t r = 0; r < s.rows; ++r)
+      math::NBitsQuantize(w, a + r * k_, k_, room.values, room.scales, room.sums, real + r * k_);
+    return real;
+  }
+
   void Dots(OpKernelContext& context, const State& s, const NBitsWeight& w, const float* a,
             const float* bias, std::byte* scratch, float* out) const {
-    auto* arranged = reinterpret_cast<float*>(scratch + s.arranged_at);
-    auto* sums = reinterpret_cast<float*>(scratch + s.sums_at);
     for (std::int64_t r = 0; r < s.rows; ++r) {
-      math::NBitsArrange(w, a + r * k_, k_, arranged + r * blocks_ * block_, sums + r * blocks_);
+      const Row row = RowAt(s, scratch, r);
+      const float* from = a + r * k_;
+      if (integer_) {
+        math::NBitsQuantize(w, from, k_, row.values, row.scales, row.sums, nullptr);
+      } else {
+        math::NBitsArrange(w, from, k_, row.arranged, row.sums);
+      }
     }
-    const double ns = 0.1 * static_cast<double>(s.rows * k_);
+    const double ns = (integer_ ? 0.05 : 0.1) * static_cast<double>(s.rows * k_);
     ParallelItems(context, (n_ + 15) / 16, 16 * ns, [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t first = begin * 16, last = std::min(n_, end * 16);
       for (std::int64_t r = 0; r < s.rows; ++r) {
-        float* row = out + r * n_;
-        math::NBitsDot(w, arranged + r * blocks_ * block_, sums + r * blocks_, first, last, row);
+        const Row row = RowAt(s, scratch, r);
+        float* to = out + r * n_;
+        if (integer_) {
+          math::NBitsIntegerDot(w, row.values, row.scales, row.sums, first, last, to);
+        } else {
+          math::NBitsDot(w, row.arranged, row.sums, first, last, to);
+        }
         if (bias == nullptr) continue;
-        for (std::int64_t c = first; c < last; ++c) row[c] += bias[c];
+        for (std::int64_t c = first; c < last; ++c) to[c] += bias[c];
       }
     });
   }
@@ -252,7 +294,7 @@ class MatMulNBits final : public OpKernel {
   std::int64_t k_, n_;
   int bits_;
   std::int64_t block_, blocks_ = 0;
-  bool direct_ = false;
+  bool direct_ = false, integer_ = false;
   math::IsaLevel level_;
   const math::GemmOps& ops_;
   Widening<T> widening_;

@@ -1,5 +1,8 @@
 #include "providers/cpu/math/vec_nbits.h"
 
+#include <algorithm>
+#include <cmath>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/math/vec_nbits.cc"
 #define SY_VEC_NO_AVX512
@@ -14,6 +17,8 @@ namespace {
 struct NBitsCore {
   void (*dot)(const NBitsWeight& weight, const float* arranged, const float* sums, int64_t begin,
               int64_t end, float* out);
+  void (*integer_dot)(const NBitsWeight& weight, const int16_t* values, const float* scales,
+                      const float* sums, int64_t begin, int64_t end, float* out);
   void (*expand)(const NBitsWeight& weight, int64_t column, float* out);
 };
 }  // namespace
@@ -96,6 +101,71 @@ void Dot(const NBitsWeight& w, const float* arranged, const float* sums, int64_t
   DotLoop<8>(w, arranged, sums, begin, end, out);
 }
 
+// The product of one block with its codes, in integers: at most 127 * 255 * block, no overflow.
+template <int kBits, class D16>
+HWY_INLINE hn::Vec<hn::RepartitionToWide<D16>> IntegerBlock(D16 d16, const uint8_t* codes,
+                                                            const int16_t* a, int64_t block) {
+  const hn::Rebind<uint8_t, D16> bytes;
+  const hn::RepartitionToWide<D16> d32;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d16));
+  auto sum0 = hn::Zero(d32), sum1 = hn::Zero(d32);
+  if constexpr (kBits == 4) {
+    const int64_t half = block / 2;
+    const auto low = hn::Set(d16, 15);
+    for (int64_t i = 0; i < half; i += lanes) {
+      const auto c = hn::PromoteTo(d16, hn::LoadU(bytes, codes + i));
+      sum0 = hn::ReorderWidenMulAccumulate(d32, hn::And(c, low), hn::LoadU(d16, a + i), sum0, sum1);
+      sum0 = hn::ReorderWidenMulAccumulate(d32, hn::ShiftRight<4>(c), hn::LoadU(d16, a + half + i),
+                                           sum0, sum1);
+    }
+  } else {
+    for (int64_t i = 0; i < block; i += lanes) {
+      const auto c = hn::PromoteTo(d16, hn::LoadU(bytes, codes + i));
+      sum0 = hn::ReorderWidenMulAccumulate(d32, c, hn::LoadU(d16, a + i), sum0, sum1);
+    }
+  }
+  return hn::Add(sum0, sum1);
+}
+
+template <int kBits, int kColumns, class D16>
+HWY_INLINE void IntegerColumns(D16 d16, const NBitsWeight& w, const int16_t* values,
+                               const float* scales, const float* sums, int64_t column, float* out) {
+  const hn::RebindToFloat<hn::RepartitionToWide<D16>> d;
+  hn::Vec<decltype(d)> acc[kColumns];
+  float shift[kColumns] = {};
+  for (int c = 0; c < kColumns; ++c) acc[c] = hn::Zero(d);
+  const int64_t bytes = w.block * kBits / 8, pitch = w.column_bytes();
+  for (int64_t b = 0; b < w.blocks; ++b) {
+    for (int c = 0; c < kColumns; ++c) {
+      const float scale = w.scales[(column + c) * w.blocks + b];
+      const auto dot = IntegerBlock<kBits>(d16, w.codes + (column + c) * pitch + b * bytes,
+                                           values + b * w.block, w.block);
+      acc[c] = hn::MulAdd(hn::ConvertTo(d, dot), hn::Set(d, scale * scales[b]), acc[c]);
+      shift[c] += scale * w.zeros[(column + c) * w.blocks + b] * sums[b];
+    }
+  }
+  for (int c = 0; c < kColumns; ++c)
+    out[column + c] = hn::GetLane(hn::SumOfLanes(d, acc[c])) - shift[c];
+}
+
+template <int kBits, class D16>
+void IntegerLoop(D16 d16, const NBitsWeight& w, const int16_t* values, const float* scales,
+                 const float* sums, int64_t begin, int64_t end, float* out) {
+  for (; begin + 4 <= end; begin += 4)
+    IntegerColumns<kBits, 4>(d16, w, values, scales, sums, begin, out);
+  for (; begin < end; ++begin) IntegerColumns<kBits, 1>(d16, w, values, scales, sums, begin, out);
+}
+
+void IntegerDot(const NBitsWeight& w, const int16_t* values, const float* scales, const float* sums,
+                int64_t begin, int64_t end, float* out) {
+  // Half a block of 16 codes has 8 of them.
+  const hn::CappedTag<int16_t, 8> narrow;
+  const hn::CappedTag<int16_t, 16> wide;
+  if (w.bits == 8) return IntegerLoop<8>(wide, w, values, scales, sums, begin, end, out);
+  if (w.block < 32) return IntegerLoop<4>(narrow, w, values, scales, sums, begin, end, out);
+  IntegerLoop<4>(wide, w, values, scales, sums, begin, end, out);
+}
+
 void Expand(const NBitsWeight& w, int64_t column, float* out) {
   const D d;
   const Codes dc;
@@ -120,7 +190,7 @@ void Expand(const NBitsWeight& w, int64_t column, float* out) {
   }
 }
 
-NBitsCore GetNBitsCore() { return {Dot, Expand}; }
+NBitsCore GetNBitsCore() { return {Dot, IntegerDot, Expand}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -142,6 +212,32 @@ void NBitsArrange(const NBitsWeight& w, const float* row, int64_t k, float* arra
     }
     sums[b] = sum;
   }
+}
+
+void NBitsQuantize(const NBitsWeight& w, const float* row, int64_t k, int16_t* values,
+                   float* scales, float* sums, float* real) {
+  for (int64_t b = 0; b < w.blocks; ++b) {
+    const int64_t first = b * w.block, count = std::clamp<int64_t>(k - first, 0, w.block);
+    float largest = 0;
+    for (int64_t i = 0; i < count; ++i) largest = std::max(largest, std::fabs(row[first + i]));
+    const float scale = largest / 127, inverse = scale > 0 ? 1 / scale : 0.0f;
+    int32_t sum = 0;
+    for (int64_t i = 0; i < w.block; ++i) {
+      const float v = i < count ? std::nearbyint(row[first + i] * inverse) : 0.0f;
+      const auto code = static_cast<int16_t>(std::clamp(v, -127.0f, 127.0f));
+      sum += code;
+      values[first + (w.bits == 4 ? (i % 2) * (w.block / 2) + i / 2 : i)] = code;
+      if (real != nullptr && i < count) real[first + i] = static_cast<float>(code) * scale;
+    }
+    scales[b] = scale;
+    sums[b] = scale * static_cast<float>(sum);
+  }
+}
+
+void NBitsIntegerDot(const NBitsWeight& weight, const int16_t* values, const float* scales,
+                     const float* sums, int64_t begin, int64_t end, float* out) {
+  SY_VEC_DISPATCH(weight.level, GetNBitsCore())
+      .integer_dot(weight, values, scales, sums, begin, end, out);
 }
 
 void NBitsDot(const NBitsWeight& weight, const float* arranged, const float* sums, int64_t begin,

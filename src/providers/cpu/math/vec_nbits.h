@@ -26,9 +26,18 @@ struct NBitsWeight {
 void NBitsArrange(const NBitsWeight& weight, const float* row, int64_t k, float* arranged,
                   float* sums);
 
+// The same with each block of the row quantised to [-127, 127] by its largest magnitude, as an
+// accuracy_level of 4 allows: values, scale of each block, and scale * sum of its values. `real`,
+// if given, takes the row as it was understood, k floats in their order.
+void NBitsQuantize(const NBitsWeight& weight, const float* row, int64_t k, int16_t* values,
+                   float* scales, float* sums, float* real);
+
 // out[c] = row * column c for columns [begin, end).
 void NBitsDot(const NBitsWeight& weight, const float* arranged, const float* sums, int64_t begin,
               int64_t end, float* out);
+
+void NBitsIntegerDot(const NBitsWeight& weight, const int16_t* values, const float* scales,
+                     const float* sums, int64_t begin, int64_t end, float* out);
 
 // Column c as blocks * block floats.
 void NBitsExpand(const NBitsWeight& weight, int64_t column, float* out);
