@@ -88,6 +88,30 @@ std::string DeviceName() {
   return "CPU";
 }
 
+const OrtMemoryInfo* MemoryInfoOf(const OrtEpDevice& device, int memory) {
+  for (const OrtMemoryInfo& info : device.memory_infos) {
+    if (info.device.memory == memory) return &info;
+  }
+  return nullptr;
+}
+
+// An OrtMemoryInfo of the package; None: the device has no such memory.
+nb::object MemoryInfoToPython(const OrtEpDevice& device, int memory) {
+  const OrtMemoryInfo* info = MemoryInfoOf(device, memory);
+  if (info == nullptr) return nb::none();
+  const nb::object make =
+      nb::module_::import_("switchyard._devices").attr("OrtMemoryInfo").attr("create_v2");
+  const int kind = info->device.type <= OrtDevice::NPU ? info->device.type : OrtDevice::GPU;
+  return make(info->name, kind, device.device.vendor_id, info->device.id, memory, info->alignment,
+              static_cast<int>(info->allocator_type));
+}
+
+nb::object HardwareKind(const OrtHardwareDevice& device) {
+  // The interface has three kinds, numbered otherwise than devices are.
+  const int kind = device.type == OrtDevice::CPU ? 0 : device.type == OrtDevice::NPU ? 2 : 1;
+  return nb::module_::import_("switchyard._enums").attr("OrtHardwareDeviceType")(kind);
+}
+
 std::vector<OrtEpDevice> EpDevices() {
   std::vector<OrtEpDevice> devices;
   for (const ProviderFactory& factory : Factories()) {
@@ -99,18 +123,29 @@ std::vector<OrtEpDevice> EpDevices() {
 
 void BindDevices(nb::module_& module) {
   nb::class_<OrtHardwareDevice>(module, "OrtHardwareDevice", "A piece of hardware as found.")
-      .def_prop_ro("type", [](const OrtHardwareDevice& d) { return static_cast<int>(d.type); })
-      .def_ro("vendor_id", &OrtHardwareDevice::vendor_id)
-      .def_ro("vendor", &OrtHardwareDevice::vendor)
-      .def_ro("device_id", &OrtHardwareDevice::device_id)
-      .def_ro("metadata", &OrtHardwareDevice::metadata);
+      .def_prop_ro("type", &HardwareKind, "An OrtHardwareDeviceType.")
+      .def_ro("vendor_id", &OrtHardwareDevice::vendor_id, "PCI vendor number, 0: not known.")
+      .def_ro("vendor", &OrtHardwareDevice::vendor, "The vendor's name.")
+      .def_ro("device_id", &OrtHardwareDevice::device_id, "PCI device number, 0: not known.")
+      .def_ro("metadata", &OrtHardwareDevice::metadata, "What else is known of it.");
   nb::class_<OrtEpDevice>(module, "OrtEpDevice",
                           "A hardware device with the provider that can drive it.")
-      .def_ro("ep_name", &OrtEpDevice::ep_name)
-      .def_ro("ep_vendor", &OrtEpDevice::ep_vendor)
-      .def_ro("ep_metadata", &OrtEpDevice::ep_metadata)
-      .def_ro("ep_options", &OrtEpDevice::ep_options)
-      .def_ro("device", &OrtEpDevice::device);
+      .def_ro("ep_name", &OrtEpDevice::ep_name, "The provider's name.")
+      .def_ro("ep_vendor", &OrtEpDevice::ep_vendor, "Who makes the provider.")
+      .def_ro("ep_metadata", &OrtEpDevice::ep_metadata, "Version and more of the provider.")
+      .def_ro("ep_options", &OrtEpDevice::ep_options, "The provider's options for this device.")
+      .def_ro("device", &OrtEpDevice::device, "The hardware.")
+      .def("memory_info", &MemoryInfoToPython, nb::arg("memory_type"),
+           "The OrtMemoryInfo of an OrtDeviceMemoryType; None: the device has no such memory.")
+      .def(
+          "create_sync_stream",
+          [](const OrtEpDevice& self) {
+            if (self.device.type == OrtDevice::CPU)
+              RaiseRuntimeError("ep_device does not use DEFAULT memory of a non-CPU device.");
+            throw Error(ErrorCode::kNotImplemented,
+                        "streams of " + self.ep_name + " belong to its sessions");
+          },
+          "Not supported: RuntimeError for a CPU, NotImplemented for others.");
 }
 
 }  // namespace

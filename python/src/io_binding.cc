@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -17,17 +19,21 @@ struct PyIoBinding {
   std::unique_ptr<IOBinding> binding;
 };
 
-OrtDevice ToDevice(const std::string& name, int id) {
-  OrtDevice::DeviceType type = OrtDevice::CPU;
-  if (name == "cuda" || name == "gpu" || name == "hip" || name == "dml" || name == "webgpu") {
-    type = OrtDevice::GPU;
-  } else if (name == "npu" || name == "cann") {
-    type = OrtDevice::NPU;
-  } else if (name != "cpu") {
-    RaiseRuntimeError("Unsupported device type: " + name +
-                      ", known are cpu, cuda, gpu, hip, dml, webgpu, npu, cann");
+OrtDevice::DeviceType KindOf(const std::string& name) {
+  if (name == "cpu") return OrtDevice::CPU;
+  if (name == "cuda" || name == "gpu" || name == "hip" || name == "dml" || name == "webgpu")
+    return OrtDevice::GPU;
+  if (name == "npu" || name == "cann") return OrtDevice::NPU;
+  const std::string_view custom = "device";
+  const std::string number = name.substr(std::min(custom.size(), name.size()));
+  if (name.starts_with(custom) && !number.empty() && number.size() <= 3 &&
+      number.find_first_not_of("0123456789") == std::string::npos) {
+    const int kind = std::stoi(number);
+    if (kind >= OrtDevice::kFirstCustom && kind <= 127)
+      return static_cast<OrtDevice::DeviceType>(kind);
   }
-  return OrtDevice(type, OrtDevice::kDefault, static_cast<OrtDevice::DeviceId>(id));
+  RaiseRuntimeError("Unsupported device type: " + name +
+                    ", known are cpu, cuda, gpu, hip, dml, webgpu, npu, cann, device16 and up");
 }
 
 // Errors of binding are RuntimeErrors with what was being done in front.
@@ -55,8 +61,8 @@ void BindCpuInput(PyIoBinding& self, const std::string& name, nb::handle array) 
           [&] { self.binding->BindInput(name, OwningTensor(plain).value); });
 }
 
-void BindInput(PyIoBinding& self, const std::string& name, const std::string& device_type,
-               int device_id, nb::handle element_type, const std::vector<std::int64_t>& shape,
+void BindInput(PyIoBinding& self, const std::string& name, nb::handle device_type, int device_id,
+               nb::handle element_type, const std::vector<std::int64_t>& shape,
                std::uintptr_t buffer_ptr) {
   Attempt("Error when binding input", [&] {
     self.binding->BindInput(
@@ -65,7 +71,7 @@ void BindInput(PyIoBinding& self, const std::string& name, const std::string& de
 }
 
 // The third argument is a device number, or an array that takes the results.
-void BindOutput(PyIoBinding& self, const std::string& name, const std::string& device_type,
+void BindOutput(PyIoBinding& self, const std::string& name, nb::handle device_type,
                 nb::handle device_id, nb::handle element_type, nb::handle shape,
                 nb::handle buffer_ptr) {
   if (IsArray(device_id)) {
@@ -95,7 +101,8 @@ void BindOutput(PyIoBinding& self, const std::string& name, const std::string& d
 
 std::vector<PyOrtValue> Outputs(const PyIoBinding& self) {
   std::vector<PyOrtValue> values;
-  for (const OrtValue& value : self.binding->outputs()) values.push_back({value, false});
+  for (const OrtValue& value : self.binding->outputs())
+    values.push_back(PyOrtValue(value, false, self.loaded));
   return values;
 }
 
@@ -126,6 +133,21 @@ void RunBound(const PySession&, PyIoBinding& binding, nb::handle run_options) {
 }
 
 }  // namespace
+
+OrtDevice ToDevice(nb::handle device, int id) {
+  if (PyUnicode_Check(device.ptr())) {
+    return OrtDevice(KindOf(nb::cast<std::string>(device)), OrtDevice::kDefault,
+                     static_cast<OrtDevice::DeviceId>(id));
+  }
+  if (!nb::hasattr(device, "device_type") || !nb::hasattr(device, "device_mem_type"))
+    RaiseTypeError("a device is its name or an OrtDevice, got " +
+                   std::string(Py_TYPE(device.ptr())->tp_name));
+  const int kind = nb::cast<int>(device.attr("device_type")());
+  constexpr int kDml = 4;  // a GPU under a number of its own
+  return OrtDevice(static_cast<OrtDevice::DeviceType>(kind == kDml ? OrtDevice::GPU : kind),
+                   nb::cast<OrtDevice::MemoryType>(device.attr("device_mem_type")()),
+                   nb::cast<OrtDevice::DeviceId>(device.attr("device_id")()));
+}
 
 void BindIoBinding(nb::module_& module) {
   nb::class_<PyIoBinding>(module, "IOBinding",
@@ -167,19 +189,26 @@ void BindIoBinding(nb::module_& module) {
       .def("get_outputs", &Outputs,
            "Results of the last run in the order in which outputs were bound.")
       .def("copy_outputs_to_cpu", &CopyOutputs, "The same as arrays in host memory.")
-      .def("output_names", [](const PyIoBinding& self) { return self.binding->output_names(); })
-      .def("clear_binding_inputs", [](PyIoBinding& self) { self.binding->ClearInputs(); })
-      .def("clear_binding_outputs", [](PyIoBinding& self) { self.binding->ClearOutputs(); })
+      .def(
+          "output_names", [](const PyIoBinding& self) { return self.binding->output_names(); },
+          "Names of the bound outputs in the order in which they were bound.")
+      .def(
+          "clear_binding_inputs", [](PyIoBinding& self) { self.binding->ClearInputs(); },
+          "Forgets the inputs.")
+      .def(
+          "clear_binding_outputs", [](PyIoBinding& self) { self.binding->ClearOutputs(); },
+          "Forgets the outputs and their results.")
       .def(
           "synchronize_inputs", [](PyIoBinding& self) { self.binding->SynchronizeInputs(); },
-          nb::call_guard<nb::gil_scoped_release>())
+          nb::call_guard<nb::gil_scoped_release>(), "Waits for the devices of the inputs.")
       .def(
           "synchronize_outputs", [](PyIoBinding& self) { self.binding->SynchronizeOutputs(); },
-          nb::call_guard<nb::gil_scoped_release>());
+          nb::call_guard<nb::gil_scoped_release>(), "Waits for the devices of the outputs.");
   nb::object session = module.attr("Session");
   nb::cpp_function_def(&RunBound, nb::scope(session), nb::name("run_with_iobinding"),
                        nb::is_method(), nb::arg("iobinding"), nb::arg("run_options") = nb::none(),
-                       "Runs with what is bound.");
+                       "Runs with what is bound. RuntimeError: an input is missing, or a kernel "
+                       "failed.");
 }
 
 }  // namespace switchyard::python

@@ -18,4 +18,5 @@ NB_MODULE(_core, module) {
   BindOptions(module);
   BindSession(module);
   BindIoBinding(module);
+  BindListing(module);
 }

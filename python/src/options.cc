@@ -73,6 +73,55 @@ void AddProvider(PySessionOptions& self, const std::string& name, const Provider
   self.core.AppendExecutionProvider(factory->name, options);
 }
 
+// One provider on one or more of its devices.
+void AddProviderForDevices(PySessionOptions& self, const std::vector<OrtEpDevice>& devices,
+                           const ProviderOptions& options) {
+  if (devices.empty())
+    throw Error(ErrorCode::kInvalidArgument, "add_provider_for_devices: there are no devices");
+  ProviderOptions merged = devices.front().ep_options;
+  for (const OrtEpDevice& device : devices) {
+    if (device.ep_name != devices.front().ep_name) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "add_provider_for_devices: devices of one provider are expected, got " +
+                      devices.front().ep_name + " and " + device.ep_name);
+    }
+  }
+  for (const auto& [key, value] : options) merged[key] = value;
+  AddProvider(self, devices.front().ep_name, merged);
+}
+
+void BindSelection(nb::class_<PySessionOptions>& cls) {
+  cls.def("add_provider_for_devices", &AddProviderForDevices, nb::arg("ep_devices"),
+          nb::arg("options") = ProviderOptions(),
+          "Appends the provider of these devices, which must be of one: InvalidArgument.")
+      .def(
+          "set_provider_selection_policy",
+          [](PySessionOptions& self, nb::handle policy) {
+            self.selection = nb::int_(nb::cast<int>(policy));
+          },
+          nb::arg("policy"),
+          "Chooses providers by an OrtExecutionProviderDevicePolicy where none are named.")
+      .def(
+          "set_provider_selection_policy_delegate",
+          [](PySessionOptions& self, nb::object delegate) {
+            if (PyCallable_Check(delegate.ptr()) == 0)
+              RaiseTypeError(
+                  "a delegate is a function of (devices, model metadata, runtime "
+                  "metadata, most selections)");
+            self.selection = std::move(delegate);
+          },
+          nb::arg("delegate"),
+          "Chooses providers by a function: list of OrtEpDevice, two dicts of metadata and the "
+          "most that may be chosen in, a list of OrtEpDevice out. What it raises comes as Fail.")
+      .def_prop_ro("_selection", [](const PySessionOptions& self) { return self.selection; })
+      .def(
+          "set_load_cancellation_flag",
+          [](PySessionOptions& self, bool cancel) { self.cancelled->store(cancel); },
+          nb::arg("cancel"),
+          "True: a session that is being made with these options, also in another thread, raises "
+          "ModelLoadCanceled instead of being made.");
+}
+
 void AddExternalInitializers(PySessionOptions& self, const std::vector<std::string>& names,
                              nb::sequence values) {
   if (names.size() != nb::len(values)) {
@@ -217,8 +266,10 @@ void BindSessionMethods(SessionOptionsClass& cls) {
           nb::arg("path"), "Not supported: raises NotImplemented.")
       .def("add_provider", &AddProvider, nb::arg("name"), nb::arg("options") = ProviderOptions(),
            "Appends an execution provider; earlier ones come first.")
-      .def("has_providers",
-           [](const PySessionOptions& self) { return !self.core.providers().empty(); })
+      .def(
+          "has_providers",
+          [](const PySessionOptions& self) { return !self.core.providers().empty(); },
+          "Whether providers were added.")
       .def(
           "disable_pass",
           [](PySessionOptions& self, const std::string& name) {
@@ -240,7 +291,8 @@ void BindRunOptions(nb::module_& module) {
           nb::arg("value"), "0 verbose to 4 fatal; -1: the session's.")
       .def_prop_rw(
           "log_verbosity_level", [](const PyRunOptions& self) { return self.core.log_verbosity; },
-          [](PyRunOptions& self, int value) { self.core.log_verbosity = value; }, nb::arg("value"))
+          [](PyRunOptions& self, int value) { self.core.log_verbosity = value; }, nb::arg("value"),
+          "Detail of verbose lines.")
       .def_prop_rw(
           "logid", [](const PyRunOptions& self) { return self.core.tag; },
           [](PyRunOptions& self, std::string value) { self.core.tag = std::move(value); },
@@ -257,6 +309,16 @@ void BindRunOptions(nb::module_& module) {
           nb::arg("value"), "True ends every run with these options before its next step.")
       .def_rw("only_execute_path_to_fetches", &PyRunOptions::only_execute_path_to_fetches,
               "Accepted; a run executes what its outputs need in any case.")
+      .def(
+          "add_active_adapter",
+          [](PyRunOptions& self, nb::object adapter) {
+            if (!nb::hasattr(adapter, "_parameters"))
+              RaiseTypeError("add_active_adapter: expected a LoraAdapter");
+            self.adapters.push_back(std::move(adapter));
+          },
+          nb::arg("adapter"),
+          "The adapter's parameters are fed to inputs of their names, over what the feed has; "
+          "run and run_with_ort_values only.")
       .def(
           "add_run_config_entry",
           [](PyRunOptions& self, const std::string& key, const std::string& value) {
@@ -275,16 +337,19 @@ void BindRunOptions(nb::module_& module) {
 }  // namespace
 
 void BindOptions(nb::module_& module) {
-  nb::enum_<GraphOptimizationLevel>(module, "GraphOptimizationLevel", nb::is_arithmetic())
+  nb::enum_<GraphOptimizationLevel>(module, "GraphOptimizationLevel", nb::is_arithmetic(),
+                                    "How far a graph is rewritten before it runs.")
       .value("ORT_DISABLE_ALL", GraphOptimizationLevel::kDisableAll)
       .value("ORT_ENABLE_BASIC", GraphOptimizationLevel::kBasic)
       .value("ORT_ENABLE_EXTENDED", GraphOptimizationLevel::kExtended)
       .value("ORT_ENABLE_LAYOUT", GraphOptimizationLevel::kLayout)
       .value("ORT_ENABLE_ALL", GraphOptimizationLevel::kAll);
-  nb::enum_<ExecutionMode>(module, "ExecutionMode", nb::is_arithmetic())
+  nb::enum_<ExecutionMode>(module, "ExecutionMode", nb::is_arithmetic(),
+                           "Accepted; the steps of a session run in one order.")
       .value("ORT_SEQUENTIAL", ExecutionMode::kSequential)
       .value("ORT_PARALLEL", ExecutionMode::kParallel);
-  nb::enum_<ExecutionOrder>(module, "ExecutionOrder", nb::is_arithmetic())
+  nb::enum_<ExecutionOrder>(module, "ExecutionOrder", nb::is_arithmetic(),
+                            "Accepted; the planner chooses the order.")
       .value("DEFAULT", ExecutionOrder::kDefault)
       .value("PRIORITY_BASED", ExecutionOrder::kPriorityBased)
       .value("MEMORY_EFFICIENT", ExecutionOrder::kMemoryEfficient);
@@ -293,6 +358,7 @@ void BindOptions(nb::module_& module) {
   options.def(nb::init<>()).def(nb::init<const PySessionOptions&>());
   BindSessionProperties(options);
   BindSessionMethods(options);
+  BindSelection(options);
   BindRunOptions(module);
 }
 

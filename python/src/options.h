@@ -1,6 +1,7 @@
 #pragma once
 // SessionOptions and RunOptions as Python shows them.
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,10 +17,16 @@ namespace nb = nanobind;
 
 struct PySessionOptions {
   SessionOptions core;
+  nb::object selection = nb::none();  // None, a policy's number, or a delegate: see _options.py
+  // Copies share it: whoever holds the options may cancel a load that goes on.
+  std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
+
+  PySessionOptions() { core.profile_file_prefix = "onnxruntime_profile_"; }
 };
 
 struct PyRunOptions {
   RunOptions core;
+  std::vector<nb::object> adapters;           // of the package's class LoraAdapter
   bool only_execute_path_to_fetches = false;  // a Run executes what its outputs need in any case
 };
 

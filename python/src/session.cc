@@ -1,5 +1,6 @@
 #include "src/session.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include <nanobind/stl/map.h>
@@ -9,6 +10,8 @@
 
 #include "src/environment.h"
 #include "src/errors.h"
+#include "src/numpy_array.h"
+#include "switchyard/session/inspect.h"
 #include "switchyard/session/provider_names.h"
 
 namespace switchyard::python {
@@ -66,6 +69,12 @@ std::vector<std::string> ApplyProviders(const Environment& environment,
   }
 }
 
+// Guarded by the GIL.
+std::vector<std::weak_ptr<LoadedSession>>& LiveSessions() {
+  static auto* sessions = new std::vector<std::weak_ptr<LoadedSession>>;
+  return *sessions;
+}
+
 std::shared_ptr<LoadedSession> Load(nb::handle model, bool is_path, const SessionOptions& options,
                                     const std::shared_ptr<Environment>& environment) {
   std::unique_ptr<InferenceSession> session;
@@ -82,10 +91,20 @@ std::shared_ptr<LoadedSession> Load(nb::handle model, bool is_path, const Sessio
     const std::unique_ptr<Py_buffer, decltype(&PyBuffer_Release)> hold(&buffer, &PyBuffer_Release);
     const std::span bytes(static_cast<const std::byte*>(buffer.buf),
                           static_cast<std::size_t>(buffer.len));
+    if (bytes.empty())
+      throw Error(ErrorCode::kInvalidArgument, "No graph was found in the protobuf: it is empty");
     const nb::gil_scoped_release release;
     session = std::make_unique<InferenceSession>(environment, bytes, options);
   }
-  return std::make_shared<LoadedSession>(environment, std::move(session));
+  auto loaded = std::make_shared<LoadedSession>(environment, std::move(session));
+  std::erase_if(LiveSessions(), [](const auto& known) { return known.expired(); });
+  LiveSessions().push_back(loaded);
+  return loaded;
+}
+
+void CheckCancelled(const PySessionOptions& options) {
+  if (!options.cancelled->load()) return;
+  throw Error(ErrorCode::kModelLoadCanceled, "loading was cancelled: the options' flag is set");
 }
 
 // Loads or replaces; the answer is what to warn of.
@@ -97,7 +116,10 @@ std::vector<std::string> Open(PySession& self, nb::handle model, bool is_path,
   const std::shared_ptr<Environment> environment = ProcessEnvironment();
   PySessionOptions wanted = options;
   std::vector<std::string> warnings = ApplyProviders(*environment, providers, wanted.core);
-  self.loaded = Load(model, is_path, wanted.core, environment);
+  CheckCancelled(options);
+  std::shared_ptr<LoadedSession> loaded = Load(model, is_path, wanted.core, environment);
+  CheckCancelled(options);
+  self.loaded = std::move(loaded);
   self.options = std::move(wanted);
   return warnings;
 }
@@ -115,6 +137,19 @@ std::vector<OrtValue> RunCore(const LoadedSession& loaded, nb::handle output_nam
   return loaded.session->Run(options, *feeds.names, feeds.values, outputs);
 }
 
+// The feed with the parameters of the run's adapters in it, which win.
+nb::object WithAdapters(nb::handle feed, nb::handle run_options) {
+  if (run_options.is_none()) return nb::borrow(feed);
+  RunOptionsOf(run_options);
+  const PyRunOptions& options = *nb::inst_ptr<PyRunOptions>(run_options);
+  if (options.adapters.empty()) return nb::borrow(feed);
+  nb::dict merged;
+  if (PyDict_Update(merged.ptr(), feed.ptr()) != 0) throw nb::python_error();
+  for (const nb::object& adapter : options.adapters)
+    merged.update(nb::cast<nb::dict>(adapter.attr("_parameters")));
+  return merged;
+}
+
 void MoveToHost(const LoadedSession& loaded, std::vector<OrtValue>& values) {
   for (OrtValue& value : values) {
     if (!value.is_tensor() || value.tensor().device().is_host()) continue;
@@ -127,7 +162,8 @@ nb::object Run(const PySession& self, nb::handle output_names, nb::handle input_
                nb::handle run_options) {
   const std::shared_ptr<LoadedSession> loaded = Loaded(self);
   Feeds feeds;
-  CollectFeeds(*loaded, input_feed, feeds);
+  const nb::object feed = WithAdapters(input_feed, run_options);
+  CollectFeeds(*loaded, feed, feeds);
   std::vector<OrtValue> results = RunCore(*loaded, output_names, feeds, run_options);
   MoveToHost(*loaded, results);
   nb::list list;
@@ -139,17 +175,38 @@ nb::object RunWithOrtValues(const PySession& self, nb::handle output_names, nb::
                             nb::handle run_options) {
   const std::shared_ptr<LoadedSession> loaded = Loaded(self);
   Feeds feeds;
-  CollectFeeds(*loaded, input_feed, feeds);
+  const nb::object feed = WithAdapters(input_feed, run_options);
+  CollectFeeds(*loaded, feed, feeds);
   std::vector<OrtValue> results = RunCore(*loaded, output_names, feeds, run_options);
   nb::list list;
   for (OrtValue& result : results)
-    list.append(PyOrtValue{Unaliased(std::move(result), feeds.values), false});
+    list.append(PyOrtValue(Unaliased(std::move(result), feeds.values), false, loaded));
   return list;
+}
+
+PyOrtValue Allocate(const PySession& self, const std::vector<std::int64_t>& shape,
+                    nb::handle element_type, nb::handle device_type, int device_id) {
+  const std::shared_ptr<LoadedSession>& loaded = Loaded(self);
+  const OrtDevice device = ToDevice(device_type, device_id);
+  try {
+    return NewTensor(ToDataType(element_type), shape, loaded->session->allocator(device), loaded);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidArgument) throw;
+    RaiseRuntimeError(error.message());
+  }
+}
+
+ModelMetadata ReadMetadata(nb::handle model, bool is_path) {
+  SessionOptions options;
+  options.optimization_level = GraphOptimizationLevel::kDisableAll;
+  options.log_severity = 4;
+  if (is_path) return SummarizeModel(nb::cast<std::string>(model)).metadata;
+  return Load(model, false, options, ProcessEnvironment())->session->metadata();
 }
 
 void BindDescriptions(nb::module_& module) {
   nb::class_<NodeArg>(module, "NodeArg", "An input or output of a model.")
-      .def_ro("name", &NodeArg::name)
+      .def_ro("name", &NodeArg::name, "The name to feed or fetch it by.")
       .def_ro("type", &NodeArg::type, "\"tensor(float)\", \"seq(tensor(int64))\" ...")
       .def_prop_ro(
           "shape", [](const NodeArg& self) { return ShapeToPython(self.shape); },
@@ -158,39 +215,52 @@ void BindDescriptions(nb::module_& module) {
       .def("__str__", &Describe)
       .def("__repr__", &Describe);
   nb::class_<ModelMetadata>(module, "ModelMetadata", "What a model says about itself.")
-      .def_ro("producer_name", &ModelMetadata::producer_name)
-      .def_ro("graph_name", &ModelMetadata::graph_name)
-      .def_ro("domain", &ModelMetadata::domain)
-      .def_ro("description", &ModelMetadata::description)
-      .def_ro("graph_description", &ModelMetadata::graph_description)
-      .def_ro("version", &ModelMetadata::version)
-      .def_ro("custom_metadata_map", &ModelMetadata::custom_metadata_map);
+      .def_ro("producer_name", &ModelMetadata::producer_name, "The tool that wrote the model.")
+      .def_ro("graph_name", &ModelMetadata::graph_name, "Name of the main graph.")
+      .def_ro("domain", &ModelMetadata::domain, "Whose model it is, as a reversed domain name.")
+      .def_ro("description", &ModelMetadata::description, "Text about the model.")
+      .def_ro("graph_description", &ModelMetadata::graph_description, "Text about its main graph.")
+      .def_ro("version", &ModelMetadata::version, "The model's own version; 0: none is given.")
+      .def_ro("custom_metadata_map", &ModelMetadata::custom_metadata_map, "What else it says.");
 }
 
 using SessionClass = nb::class_<PySession>;
 
 void BindQueries(SessionClass& cls) {
-  cls.def("get_inputs",
-          [](const PySession& self) { return ArgsOf(Loaded(self)->session->inputs()); })
-      .def("get_outputs",
-           [](const PySession& self) { return ArgsOf(Loaded(self)->session->outputs()); })
-      .def("get_overridable_initializers",
-           [](const PySession& self) {
-             return ArgsOf(Loaded(self)->session->overridable_initializers());
-           })
-      .def("get_modelmeta", [](const PySession& self) { return Loaded(self)->session->metadata(); })
-      .def("get_providers",
-           [](const PySession& self) { return Loaded(self)->session->providers(); })
-      .def("get_provider_options",
-           [](const PySession& self) {
-             const InferenceSession& session = *Loaded(self)->session;
-             const std::vector<std::string> names = session.providers();
-             const std::vector<ProviderOptions> options = session.provider_options();
-             std::map<std::string, ProviderOptions> result;
-             for (std::size_t i = 0; i < names.size(); ++i) result[names[i]] = options[i];
-             return result;
-           })
-      .def("get_session_options", [](const PySession& self) { return self.options; })
+  cls.def(
+         "get_inputs",
+         [](const PySession& self) { return ArgsOf(Loaded(self)->session->inputs()); },
+         "Inputs that have no initializer, in order.")
+      .def(
+          "get_outputs",
+          [](const PySession& self) { return ArgsOf(Loaded(self)->session->outputs()); },
+          "Outputs in order.")
+      .def(
+          "get_overridable_initializers",
+          [](const PySession& self) {
+            return ArgsOf(Loaded(self)->session->overridable_initializers());
+          },
+          "Inputs that have an initializer, which a feed may replace.")
+      .def(
+          "get_modelmeta", [](const PySession& self) { return Loaded(self)->session->metadata(); },
+          "What the model says about itself.")
+      .def(
+          "get_providers", [](const PySession& self) { return Loaded(self)->session->providers(); },
+          "Names of the session's providers in order of priority, the CPU last.")
+      .def(
+          "get_provider_options",
+          [](const PySession& self) {
+            const InferenceSession& session = *Loaded(self)->session;
+            const std::vector<std::string> names = session.providers();
+            const std::vector<ProviderOptions> options = session.provider_options();
+            std::map<std::string, ProviderOptions> result;
+            for (std::size_t i = 0; i < names.size(); ++i) result[names[i]] = options[i];
+            return result;
+          },
+          "The options that each provider runs with, by its name.")
+      .def(
+          "get_session_options", [](const PySession& self) { return self.options; },
+          "A copy of the options that the session was made with.")
       .def(
           "explain",
           [](const PySession& self, bool json) { return Loaded(self)->session->Explain(json); },
@@ -203,8 +273,10 @@ void BindQueries(SessionClass& cls) {
             return loaded->session->EndProfiling();
           },
           "Writes the trace; its path, empty when profiling was not on.")
-      .def("get_profiling_start_time_ns",
-           [](const PySession& self) { return Loaded(self)->session->profiling_start_time_ns(); })
+      .def(
+          "get_profiling_start_time_ns",
+          [](const PySession& self) { return Loaded(self)->session->profiling_start_time_ns(); },
+          "When the trace began, on a clock that only rises; 0 when profiling is off.")
       .def(
           "get_counters",
           [](const PySession& self) {
@@ -223,6 +295,28 @@ void BindQueries(SessionClass& cls) {
 
 }  // namespace
 
+std::shared_ptr<LoadedSession> SessionReaching(const OrtDevice& device) {
+  for (const std::weak_ptr<LoadedSession>& known : LiveSessions()) {
+    std::shared_ptr<LoadedSession> session = known.lock();
+    if (!session) continue;
+    try {
+      session->session->allocator(device);
+      return session;
+    } catch (const Error&) {  // not this one
+    }
+  }
+  return nullptr;
+}
+
+OrtValue OnHost(const PyOrtValue& value) {
+  if (!value.value.is_tensor() || value.value.tensor().device().is_host()) return value.value;
+  const OrtDevice device = value.value.tensor().device();
+  const std::shared_ptr<LoadedSession> session = value.home ? value.home : SessionReaching(device);
+  if (!session) RaiseRuntimeError("no session that is alive reaches " + device.ToString());
+  const nb::gil_scoped_release release;
+  return session->session->CopyTo(value.value, OrtDevice());
+}
+
 void BindSession(nb::module_& module) {
   BindDescriptions(module);
   SessionClass cls(module, "Session", "A loaded model; use switchyard.InferenceSession.");
@@ -232,10 +326,18 @@ void BindSession(nb::module_& module) {
       .def("run", &Run, nb::arg("output_names").none(), nb::arg("input_feed"),
            nb::arg("run_options") = nb::none(),
            "Runs the model: results of the named outputs, of all where output_names is None or "
-           "empty.")
+           "empty. input_feed: values by name; shapes as the model says, symbolic dims free. "
+           "Results are arrays of the caller's own (text: of str), lists for sequences, dicts for "
+           "maps, None for an empty optional. ValueError: an input is missing; InvalidArgument: a "
+           "name, type, rank or dim does not fit; RuntimeError: a value can't be a tensor; Fail "
+           "and others: a kernel failed, or terminate was set. Any number of threads may run at "
+           "once; the interpreter's lock is released.")
       .def("run_with_ort_values", &RunWithOrtValues, nb::arg("output_names").none(),
            nb::arg("input_dict_ort_values"), nb::arg("run_options") = nb::none(),
-           "As run, with OrtValues on both sides; results stay on their device.");
+           "As run, with OrtValues on both sides; results stay on their device. Errors as of run.");
+  cls.def("_allocate", &Allocate, nb::arg("shape"), nb::arg("element_type"), nb::arg("device_type"),
+          nb::arg("device_id"));
+  module.def("_read_metadata", &ReadMetadata, nb::arg("model"), nb::arg("is_path"));
   BindQueries(cls);
 }
 

@@ -32,6 +32,14 @@ struct LoadedSession {
   explicit LoadedSession(std::shared_ptr<Environment> env, std::unique_ptr<InferenceSession> made);
 };
 
+// A session that is alive and reaches that memory; nullptr: none does. Needs the GIL.
+std::shared_ptr<LoadedSession> SessionReaching(const OrtDevice& device);
+// A device by the names of the interface (cpu, cuda, gpu, hip, dml, webgpu, npu, cann, device<N>)
+// and its number, or an OrtDevice of the package, whose own number counts.
+OrtDevice ToDevice(nb::handle device, int id);
+// The value itself if the host reaches it, else a copy that it reaches.
+OrtValue OnHost(const PyOrtValue& value);
+
 // set_providers puts another LoadedSession in place; runs that go on keep theirs.
 struct PySession {
   std::shared_ptr<LoadedSession> loaded;
@@ -55,5 +63,6 @@ const RunOptions& RunOptionsOf(nb::handle options);
 void BindSession(nb::module_& module);
 void BindIoBinding(nb::module_& module);
 void BindOrtValue(nb::module_& module);
+void BindListing(nb::module_& module);
 
 }  // namespace switchyard::python

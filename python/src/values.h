@@ -15,16 +15,25 @@
 
 #include <nanobind/nanobind.h>
 
+#include "switchyard/tensor/allocator.h"
 #include "switchyard/tensor/ort_value.h"
 
 namespace switchyard::python {
 
 namespace nb = nanobind;
 
+struct LoadedSession;
+
 // The class OrtValue of the module.
 struct PyOrtValue {
+  std::shared_ptr<LoadedSession> home;  // whose providers reach the memory; none: the host does
   OrtValue value;
   bool read_only = false;  // memory of an array that must not be written
+  nb::object sparse;       // a SparseTensor of the package; `value` is empty then
+
+  explicit PyOrtValue(OrtValue contents, bool must_not_be_written = false,
+                      std::shared_ptr<LoadedSession> session = nullptr)
+      : home(std::move(session)), value(std::move(contents)), read_only(must_not_be_written) {}
 };
 
 // Objects whose memory is borrowed for the length of a call.
@@ -40,6 +49,10 @@ OrtValue ToOrtValue(nb::handle value, const ValueType* expected, std::string_vie
 // The same for an array, which the tensor itself keeps alive. `code`: the element type that the
 // bytes stand for, kUndefined for the array's own; its size must fit (RuntimeError).
 PyOrtValue OwningTensor(nb::handle array, DataType code = DataType::kUndefined);
+
+// A tensor of its own, contents undefined. Text and negative dims: RuntimeError, ValueError.
+PyOrtValue NewTensor(DataType type, const std::vector<std::int64_t>& dims,
+                     const AllocatorPtr& allocator, std::shared_ptr<LoadedSession> home);
 
 // Values that a run gave. A tensor that shares its memory with a feed, a constant of the model or
 // another value is copied, so that the array belongs to the caller alone.

@@ -185,7 +185,12 @@ OrtValue ToOrtValue(nb::handle value, const ValueType* expected, std::string_vie
   }
   const bool wants_sequence = expected != nullptr && expected->kind == ValueType::Kind::kSequence;
   if (IsArray(value) && !wants_sequence) return ArrayToValue(value, name, borrowed);
-  if (nb::isinstance<PyOrtValue>(value)) return nb::inst_ptr<PyOrtValue>(value)->value;
+  if (nb::isinstance<PyOrtValue>(value)) {
+    const PyOrtValue& given = *nb::inst_ptr<PyOrtValue>(value);
+    if (!given.sparse.is_valid()) return given.value;
+    throw Error(ErrorCode::kNotImplemented,
+                "input '" + std::string(name) + "': sessions take no sparse tensors");
+  }
   if (PyDict_Check(value.ptr())) return DictToValue(value, expected, name);
   if (wants_sequence) {
     if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr()) ||
@@ -209,7 +214,7 @@ PyOrtValue OwningTensor(nb::handle array, DataType code) {
       RaiseRuntimeError("an array of " + ElementTypeName(array) + " can't stand for " +
                         std::string(DataTypeName(code)));
     }
-    return {std::move(value), false};
+    return PyOrtValue(std::move(value));
   }
   const nb::object& plain = borrowed.back();
   if (code != DataType::kUndefined) {
@@ -225,7 +230,7 @@ PyOrtValue OwningTensor(nb::handle array, DataType code) {
     const nb::gil_scoped_acquire acquire;
     Py_DECREF(static_cast<PyObject*>(object));
   }));
-  return {std::move(value), read_only};
+  return PyOrtValue(std::move(value), read_only);
 }
 
 }  // namespace switchyard::python

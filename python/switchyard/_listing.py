@@ -124,7 +124,7 @@ def get_all_opkernel_def() -> list[KernelDef]:
             domain,
             name,
             (first, last),
-            {argument: [f"tensor({t})" for t in _split(types)] for argument, types in of.items()},
+            {argument: [f"tensor({t})" for t in types] for argument, types in of.items()},
         )
         for provider, domain, name, first, last, of in _core._kernels()
     ]

@@ -71,7 +71,7 @@ _ORDER = {
 
 def selected_providers(options: _core.SessionOptions) -> list[tuple[str, dict[str, str]]]:
     """What a selection policy or delegate of the options chooses; empty where there is none."""
-    selection: Any = getattr(options, "_selection", None)
+    selection: Any = options._selection
     if selection is None:
         return []
     devices = _core.get_ep_devices()

@@ -333,7 +333,7 @@ auto Guarded(Body&& body) {
 }  // namespace onnx
 
 std::unique_ptr<Graph> ImportModel(const std::string& path, const ImportOptions& options) {
-  return onnx::InContext([&] { return path; },
+  return onnx::InContext([&] { return "Load model from " + path + " failed"; },
                          [&] {
                            return onnx::Guarded([&] {
                              onnx::ModelBytes bytes(path, options.limits.file_bytes);

@@ -80,7 +80,7 @@ Executor::Executor(const Setup& setup, RunState& state, const RunOptions& option
 
 void Executor::CheckTerminated() const {
   if (options_.terminated()) {
-    throw Error(ErrorCode::kFail, "the run was terminated: RunOptions.terminate is set");
+    throw Error(ErrorCode::kFail, "Exiting due to terminate flag being set to true.");
   }
 }
 

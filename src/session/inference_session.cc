@@ -125,7 +125,7 @@ int SessionCore::InputIndex(std::string_view name) const {
   std::string known;
   for (const SessionArg* arg : main_input_args)
     known += (known.empty() ? "'" : ", '") + arg->name + "'";
-  Throw(ErrorCode::kInvalidArgument, "the model has no input '{}'; it has {}", name,
+  Throw(ErrorCode::kInvalidArgument, "Invalid input name: {}; the model has {}", name,
         known.empty() ? "none" : known);
 }
 
@@ -135,7 +135,7 @@ int SessionCore::OutputIndex(std::string_view name) const {
   std::string known;
   for (const SessionArg& arg : model->outputs)
     known += (known.empty() ? "'" : ", '") + arg.name + "'";
-  Throw(ErrorCode::kInvalidArgument, "the model has no output '{}'; it has {}", name, known);
+  Throw(ErrorCode::kInvalidArgument, "Invalid output name:{}; the model has {}", name, known);
 }
 
 void SessionCore::CheckInput(std::size_t index, const OrtValue& value) const {
@@ -153,8 +153,8 @@ void SessionCore::CheckInput(std::size_t index, const OrtValue& value) const {
     const Tensor& tensor = value.tensor();
     if (type.elem != DataType::kUndefined && tensor.type() != type.elem) {
       Throw(ErrorCode::kInvalidArgument,
-            "input '{}': unexpected data type, expected {}, got tensor({})", arg.name,
-            type.ToString(), DataTypeName(tensor.type()));
+            "input '{}': Unexpected input data type. Actual: (tensor({})) , expected: ({})",
+            arg.name, DataTypeName(tensor.type()), type.ToString());
     }
     if (!tensor.is_dense())
       Throw(ErrorCode::kInvalidArgument, "input '{}': the tensor must be dense", arg.name);
@@ -166,17 +166,23 @@ void SessionCore::CheckInput(std::size_t index, const OrtValue& value) const {
     const Shape& shape = type.shape;
     if (!shape.ranked() || (shape.rank() == 0 && tensor.size() == 1)) return;
     if (shape.rank() != tensor.rank()) {
-      Throw(ErrorCode::kInvalidArgument, "input '{}': invalid rank, expected {} ({}), got {} ({})",
-            arg.name, shape.rank(), shape.ToString(), tensor.rank(), DimsToString(tensor.dims()));
+      Throw(ErrorCode::kInvalidArgument,
+            "Invalid rank for input: {} Got: {} Expected: {} Please fix either the inputs/outputs "
+            "or the model. (expected {}, got {})",
+            arg.name, tensor.rank(), shape.rank(), shape.ToString(), DimsToString(tensor.dims()));
     }
+    std::string wrong;
     for (std::size_t i = 0; i < shape.rank(); ++i) {
       if (shape[i].is_value() && shape[i].value() != tensor.dim(i)) {
-        Throw(ErrorCode::kInvalidArgument,
-              "input '{}': invalid dimensions, expected {}, got {} (index {})", arg.name,
-              shape.ToString(), DimsToString(tensor.dims()), i);
+        wrong +=
+            fmt::format("\n index: {} Got: {} Expected: {}", i, tensor.dim(i), shape[i].value());
       }
     }
-    return;
+    if (wrong.empty()) return;
+    Throw(ErrorCode::kInvalidArgument,
+          "Got invalid dimensions for input: {} for the following indices{}\n Please fix either "
+          "the inputs/outputs or the model. (expected {}, got {})",
+          arg.name, wrong, shape.ToString(), DimsToString(tensor.dims()));
   }
   const bool fits = (type.kind == ValueType::Kind::kSequence && value.is_sequence()) ||
                     (type.kind == ValueType::Kind::kMap && value.is_map()) || !type.known();
@@ -403,6 +409,14 @@ OrtValue InferenceSession::CopyTo(const OrtValue& value, const OrtDevice& device
     impl_->model->spaces->Copy(source, copy, nullptr);
     return OrtValue(std::move(copy));
   });
+}
+
+void InferenceSession::CopyInto(const Tensor& source, Tensor& target) const {
+  if (source.type() != target.type() || source.size() != target.size()) {
+    Throw(ErrorCode::kInvalidArgument, "can't copy {} into {}", source.Describe(),
+          target.Describe());
+  }
+  impl_->model->spaces->Copy(source, target, nullptr);
 }
 
 // ---- binding

@@ -41,21 +41,25 @@ std::string Profiler::Finish() {
   const std::lock_guard lock(mutex_);
   if (finished_) return file_;
   finished_ = true;
-  json events = json::array();
+  std::ofstream file(file_);
+  // One event a line: tools that read traces of ONNX Runtime go through them so.
+  file << "[";
+  const char* separator = "\n";
   for (const Event& event : events_) {
     json arguments = json::object();
     for (const auto& [key, value] : event.arguments) arguments[key] = value;
-    events.push_back({{"cat", event.category},
-                      {"pid", static_cast<int>(getpid())},
-                      {"tid", event.thread},
-                      {"dur", (event.end_ns - event.start_ns) / 1000},
-                      {"ts", (event.start_ns - start_ns_) / 1000},
-                      {"ph", "X"},
-                      {"name", event.name},
-                      {"args", std::move(arguments)}});
+    const json row{{"cat", event.category},
+                   {"pid", static_cast<int>(getpid())},
+                   {"tid", event.thread},
+                   {"dur", (event.end_ns - event.start_ns) / 1000},
+                   {"ts", (event.start_ns - start_ns_) / 1000},
+                   {"ph", "X"},
+                   {"name", event.name},
+                   {"args", std::move(arguments)}};
+    file << separator << row.dump(-1, ' ', false, json::error_handler_t::replace);
+    separator = ",\n";
   }
-  std::ofstream file(file_);
-  file << events.dump(0, ' ', false, json::error_handler_t::replace) << "\n";
+  file << "\n]\n";
   if (!file) Throw(ErrorCode::kFail, "the profile can't be written to '{}'", file_);
   events_.clear();
   return file_;

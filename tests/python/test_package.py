@@ -138,8 +138,6 @@ def test_adapters_are_those_of_onnxruntime(tmp_path):
 
 
 def test_runs_with_an_adapter(ort, tmp_path):
-    if not hasattr(ort.RunOptions, "add_active_adapter"):
-        pytest.skip("the native module is older")
     adapter = ort.LoraAdapter()
     adapter.Load(str(adapter_file(ort, tmp_path / "a", ["b"])))
     options = ort.RunOptions()

@@ -105,7 +105,7 @@ def test_optional_inputs_with_defaults():
         ({"A": A}, None, ValueError, "missing.*'B'|'B'.*missing"),
         ({"A": A, "B": B, "Z": A}, None, sy.InvalidArgument, "Z"),
         ({"A": A, "B": B}, ["nope"], sy.InvalidArgument, "nope"),
-        ({"A": A, "B": B.astype(np.float64)}, None, sy.InvalidArgument, "B.*float.*double"),
+        ({"A": A, "B": B.astype(np.float64)}, None, sy.InvalidArgument, "B.*double.*float"),
         ({"A": A.ravel(), "B": B}, None, sy.InvalidArgument, "A"),
         ({"A": A[:, :3], "B": B}, None, sy.InvalidArgument, "A"),
         ({"A": A, "B": object()}, None, Exception, "B"),

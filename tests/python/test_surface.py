@@ -13,14 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import switchyard
 from conftest import CPU, model, two_outputs, value
 
 from onnx import TensorProto, helper
-
-pytestmark = pytest.mark.skipif(
-    not hasattr(switchyard._core, "_kernels"), reason="the native module is older"
-)
 
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
 MUL = model(

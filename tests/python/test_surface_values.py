@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import switchyard
 from conftest import model, value
 from test_surface import X, session
 
 from onnx import TensorProto, helper
-
-pytestmark = pytest.mark.skipif(
-    not hasattr(switchyard._core, "_kernels"), reason="the native module is older"
-)
 
 # ---- options
 

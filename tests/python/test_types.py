@@ -30,9 +30,7 @@ value: ort.OrtValue = OrtValue.ortvalue_from_numpy(np.zeros(3))
 session.no_such_method()
 """
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(switchyard._core, "_kernels"), reason="the native module is older"
-)
+
 needs_mypy = pytest.mark.skipif(
     importlib.util.find_spec("mypy") is None, reason="mypy is not installed"
 )

@@ -79,6 +79,8 @@ class SWITCHYARD_API InferenceSession {
   AllocatorPtr allocator(const OrtDevice& device) const;
   // Copies between any memory that this session's providers reach.
   OrtValue CopyTo(const OrtValue& value, const OrtDevice& device) const;
+  // The same into a tensor that is there, of equal type and size (InvalidArgument).
+  void CopyInto(const Tensor& source, Tensor& target) const;
 
  private:
   friend class IOBinding;

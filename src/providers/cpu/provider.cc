@@ -115,6 +115,28 @@ std::vector<AllocatorPtr> CpuExecutionProvider::CreatePreferredAllocators() {
 
 ProviderOptions CpuExecutionProvider::GetProviderOptions() const { return options_; }
 
+namespace {
+
+OrtEpDevice HostDevice() {
+  OrtEpDevice host;
+  host.ep_name = kCpuExecutionProvider;
+  host.ep_vendor = "Switchyard";
+  host.ep_metadata = {{"version", std::string(Version())}};
+  host.memory_infos = {OrtMemoryInfo()};
+#if defined(__x86_64__)
+  if (__builtin_cpu_is("intel")) {
+    host.device.vendor = "Intel";
+    host.device.vendor_id = 0x8086;
+  } else if (__builtin_cpu_is("amd")) {
+    host.device.vendor = "AMD";
+    host.device.vendor_id = 0x1022;
+  }
+#endif
+  return host;
+}
+
+}  // namespace
+
 ProviderFactory MakeCpuProviderFactory() {
   ProviderFactory factory;
   factory.name = kCpuExecutionProvider;
@@ -123,6 +145,7 @@ ProviderFactory MakeCpuProviderFactory() {
   factory.fallback = true;
   factory.option_keys.assign(kOptionKeys.begin(), kOptionKeys.end());
   factory.version = std::string(Version());
+  factory.devices = [] { return std::vector<OrtEpDevice>{HostDevice()}; };
   factory.create = [](const ProviderOptions& options, const ProviderEnvironment& environment) {
     return std::make_shared<CpuExecutionProvider>(options, environment);
   };
