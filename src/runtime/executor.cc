@@ -80,7 +80,8 @@ Executor::Executor(const Setup& setup, RunState& state, const RunOptions& option
 
 void Executor::CheckTerminated() const {
   if (options_.terminated()) {
-    throw Error(ErrorCode::kFail, "Exiting due to terminate flag being set to true.");
+    throw Error(ErrorCode::kFail,
+                "Exiting due to terminate flag being set to true. The run was terminated.");
   }
 }
 
