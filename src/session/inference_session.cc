@@ -412,11 +412,13 @@ OrtValue InferenceSession::CopyTo(const OrtValue& value, const OrtDevice& device
 }
 
 void InferenceSession::CopyInto(const Tensor& source, Tensor& target) const {
-  if (source.type() != target.type() || source.size() != target.size()) {
-    Throw(ErrorCode::kInvalidArgument, "can't copy {} into {}", source.Describe(),
-          target.Describe());
-  }
-  impl_->model->spaces->Copy(source, target, nullptr);
+  AtBorder([&] {
+    if (source.type() != target.type() || source.size() != target.size()) {
+      Throw(ErrorCode::kInvalidArgument, "can't copy {} into {}", source.Describe(),
+            target.Describe());
+    }
+    impl_->model->spaces->Copy(source, target, nullptr);
+  });
 }
 
 // ---- binding
