@@ -130,6 +130,22 @@ TEST(ProviderCatalog, NamesAliasesAndReplacement) {
   }
 }
 
+TEST(ProviderCatalog, AModuleThatIsNotThereKeepsItsNameAndSaysWhatIsMissing) {
+  ProviderFactory entry;
+  entry.name = "ToyExecutionProvider";
+  entry.library = "switchyard_no_such_module";
+  entry.needs = "the toy SDK";
+  const ProviderFactory factory = MakeModuleFactory(entry);
+  EXPECT_FALSE(factory.built);
+  for (const auto& reason : {factory.load(), factory.unavailable()}) {
+    ASSERT_TRUE(reason.has_value());
+    EXPECT_NE(reason->find("libswitchyard_no_such_module.so"), std::string::npos) << *reason;
+    EXPECT_NE(reason->find("the toy SDK"), std::string::npos) << *reason;
+  }
+  EXPECT_TRUE(factory.devices().empty());
+  EXPECT_THROW(factory.create({}, {}), Error);
+}
+
 TEST(FusedSubGraph, HasTheValuesThatCrossItsBorder) {
   const auto graph = ParseGraph(
       "ir 8\nopset 13\ngraph main (float[2] x) => (float[2] y, float[2] b) { float[2] w = {1,2} "

@@ -1,11 +1,9 @@
 #include "switchyard/ep/provider_factory.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <filesystem>
 
 #include "base/format.h"
+#include "ep/provider_module.h"
 #include "switchyard/base/version.h"
 
 namespace switchyard {
@@ -28,24 +26,7 @@ void ProviderCatalog::Add(ProviderFactory factory) {
 }
 
 std::string ProviderCatalog::LoadLibrary(const std::string& path) {
-  if (!std::filesystem::exists(path)) {
-    Throw(ErrorCode::kNoSuchFile, "provider library '{}' does not exist", path);
-  }
-  // Never closed: objects made by the module may outlive every catalog.
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    Throw(ErrorCode::kFail, "provider library can't be loaded: {}", dlerror());
-  const auto entry = reinterpret_cast<ProviderEntryFn>(dlsym(library, kProviderEntryName));
-  if (entry == nullptr) {
-    Throw(ErrorCode::kFail, "'{}' is not a provider library: it does not export {}", path,
-          kProviderEntryName);
-  }
-  ProviderFactory factory;
-  const std::string_view stamp = entry(&factory);
-  if (stamp != AbiStamp()) {
-    Throw(ErrorCode::kFail, "provider library '{}' was built for '{}', this is '{}'", path, stamp,
-          AbiStamp());
-  }
+  ProviderFactory factory = LoadProviderModule(path);
   const std::string name = factory.name;
   Add(std::move(factory));
   return name;

@@ -3,8 +3,12 @@
 #include <algorithm>
 
 #include "switchyard/base/error.h"
+#include "switchyard/ir/model_writer.h"
 
 namespace switchyard {
+
+ModelWriter::~ModelWriter() = default;
+
 namespace {
 
 template <typename Visit>

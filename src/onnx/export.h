@@ -3,10 +3,12 @@
 // again. Large constants go from where they are straight to the file, piece by piece.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "switchyard/base/export.h"
 #include "switchyard/ir/graph.h"
+#include "switchyard/ir/model_writer.h"
 
 namespace switchyard {
 
@@ -28,5 +30,9 @@ SWITCHYARD_API void WriteModel(const Graph& graph, const std::string& path,
                                const ExportOptions& options = {});
 // Throws Fail when the model is above max_file_bytes. external_file must be empty.
 SWITCHYARD_API std::string WriteModelBytes(const Graph& graph, const ExportOptions& options = {});
+
+// What the session hands to providers. Knows the built-in operators; metadata and documentation
+// of the model are left out.
+SWITCHYARD_API std::shared_ptr<const ModelWriter> MakeModelWriter();
 
 }  // namespace switchyard

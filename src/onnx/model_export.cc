@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/schema_versions.h"
@@ -174,7 +175,7 @@ std::int64_t ChooseIrVersion(const Graph& graph, std::span<const FunctionBody* c
 }
 
 ProtoWriter WriteModelProto(const Graph& graph, const OpSchemaRegistry& schemas,
-                            ExternalPlan* external) {
+                            ExternalPlan* external, bool with_texts = true) {
   const ModelContext& context = graph.context();
   const std::vector<const FunctionBody*> functions = ReachableFunctions(graph);
   GraphExporter exporter(external);
@@ -182,14 +183,17 @@ ProtoWriter WriteModelProto(const Graph& graph, const OpSchemaRegistry& schemas,
   result.Int(model::kIrVersion, ChooseIrVersion(graph, functions));
   result.Text(model::kProducerName, "switchyard");
   result.Text(model::kProducerVersion, Version());
-  result.Text(model::kDomain, context.domain);
-  if (context.model_version != 0) result.Int(model::kModelVersion, context.model_version);
-  result.Text(model::kDocString, context.doc_string);
+  if (with_texts) {
+    result.Text(model::kDomain, context.domain);
+    if (context.model_version != 0) result.Int(model::kModelVersion, context.model_version);
+    result.Text(model::kDocString, context.doc_string);
+  }
   result.Message(model::kGraph, exporter.WriteMain(graph));
   for (const auto& [domain, version] : ChooseOpsets(graph, schemas)) {
     result.Message(model::kOpsetImport, WriteOpset(domain, version));
   }
   for (const auto& [key, value] : context.metadata) {
+    if (!with_texts) break;
     ProtoWriter pair;
     pair.Bytes(entry::kKey, key);
     pair.Bytes(entry::kValue, value);
@@ -208,6 +212,62 @@ std::string FolderWithSlash(const std::string& path) { return path.substr(0, pat
   throw Error(ErrorCode::kFail, fmt::format("the model takes {} bytes, at most {} are allowed",
                                             size, options.max_file_bytes));
 }
+
+std::string ToBytes(const ProtoWriter& proto, const ExportOptions& options) {
+  if (proto.size() > options.max_file_bytes) TooLarge(proto.size(), options);
+  std::string result;
+  result.reserve(proto.size());
+  proto.Write([&](std::span<const std::byte> bytes) {
+    result.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  });
+  return result;
+}
+
+// The nodes of a window as a graph of their own. Constants are shared.
+std::unique_ptr<Graph> GraphOf(const GraphViewer& part) {
+  auto graph = std::make_unique<Graph>(part.graph().shared_context());
+  std::unordered_map<const NodeArg*, NodeArg*> made;
+  const auto value_of = [&](const NodeArg* value) -> NodeArg* {
+    if (value == nullptr) return nullptr;
+    NodeArg*& own = made[value];
+    if (own == nullptr) {
+      own = value->is_constant() ? graph->AddConstant(value->Name(), value->constant())
+                                 : graph->AddValue(value->Name(), value->type());
+    }
+    return own;
+  };
+  for (const NodeArg* value : part.GetInputs())
+    made[value] = graph->AddInput(value->Name(), value->type());
+  for (NodeIndex index : part.GetNodesInTopologicalOrder()) {
+    const Node& node = *part.GetNode(index);
+    std::vector<NodeArg*> inputs, outputs;
+    for (const NodeArg* value : node.inputs()) inputs.push_back(value_of(value));
+    for (const NodeArg* value : node.implicit_inputs()) value_of(value);
+    for (const NodeArg* value : node.outputs()) outputs.push_back(value_of(value));
+    Node* own = graph->AddNode(node.OpType(), node.Domain(), node.Name(), inputs, outputs,
+                               node.attributes(), node.SinceVersion());
+    graph->SetOverload(own, node.Overload());
+  }
+  for (const NodeArg* value : part.GetOutputs()) graph->MarkOutput(value_of(value));
+  return graph;
+}
+
+class Writer final : public ModelWriter {
+ public:
+  std::string Write(const GraphViewer& part, const ModelWriteOptions& options) const override {
+    const std::unique_ptr<Graph> graph = GraphOf(part);
+    ExternalPlan by_address;
+    if (options.by_address_from != UINT64_MAX) {
+      auto address = options.address;
+      if (!address) address = [](const Constant& constant) { return constant.tensor().raw(); };
+      by_address = ExternalPlan(kModelInMemory, options.by_address_from, std::move(address));
+    }
+    return ToBytes(WriteModelProto(*graph, schemas_, &by_address, false), {});
+  }
+
+ private:
+  const OpSchemaRegistry schemas_;
+};
 
 }  // namespace
 }  // namespace onnx
@@ -246,13 +306,9 @@ std::string WriteModelBytes(const Graph& graph, const ExportOptions& options) {
   if (!options.external_file.empty()) {
     throw Error(ErrorCode::kFail, "a model in memory can't have an external file");
   }
-  if (proto.size() > options.max_file_bytes) onnx::TooLarge(proto.size(), options);
-  std::string result;
-  result.reserve(proto.size());
-  proto.Write([&](std::span<const std::byte> bytes) {
-    result.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  });
-  return result;
+  return onnx::ToBytes(proto, options);
 }
+
+std::shared_ptr<const ModelWriter> MakeModelWriter() { return std::make_shared<onnx::Writer>(); }
 
 }  // namespace switchyard

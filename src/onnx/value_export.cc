@@ -59,6 +59,7 @@ bool ExternalPlan::Takes(const Constant& constant) const {
 }
 
 std::uint64_t ExternalPlan::Place(const ConstantPtr& constant) {
+  if (address_) return reinterpret_cast<std::uintptr_t>(address_(*constant));
   const std::uint64_t offset = (end_ + kAlignment - 1) / kAlignment * kAlignment;
   const auto [known, added] = offsets_.emplace(constant.get(), offset);
   if (!added) return known->second;

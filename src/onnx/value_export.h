@@ -1,6 +1,7 @@
 #pragma once
 // Types and constants to TypeProto and TensorProto.
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,12 +13,14 @@
 
 namespace switchyard::onnx {
 
-// Constants from `min_bytes` on go to a file of their own: at which offset of which file.
+// Constants from `min_bytes` on go to a file of their own: at which offset of which file. Or they
+// stay in memory, and the offset is an address.
 class ExternalPlan {
  public:
+  using AddressOf = std::function<const void*(const Constant&)>;
   ExternalPlan() = default;
-  ExternalPlan(std::string file, std::uint64_t min_bytes)
-      : file_(std::move(file)), min_bytes_(min_bytes) {}
+  ExternalPlan(std::string file, std::uint64_t min_bytes, AddressOf address = nullptr)
+      : file_(std::move(file)), min_bytes_(min_bytes), address_(std::move(address)) {}
   bool Takes(const Constant& constant) const;
   const std::string& file() const { return file_; }
   // The same constant keeps its place.
@@ -29,6 +32,7 @@ class ExternalPlan {
  private:
   std::string file_;
   std::uint64_t min_bytes_ = 0;
+  AddressOf address_;
   std::uint64_t end_ = 0;
   std::vector<std::pair<std::uint64_t, ConstantPtr>> placed_;
   std::unordered_map<const Constant*, std::uint64_t> offsets_;

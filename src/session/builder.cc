@@ -127,7 +127,8 @@ class Builder {
     limits_.verify_each_pass = Flag(options_, "switchyard.verify_each_pass");
     patches_left_ = ConfigNumber(options_, "switchyard.stop_after_patches", -1);
     limits_.stop_after = patches_left_;
-    ProviderEnvironment provider_environment{model_->team->size(), options_.config, model_->logger};
+    const ProviderEnvironment provider_environment{model_->team->size(), options_.config,
+                                                   model_->logger, MakeModelWriter()};
     model_->providers = MakeProviders(options_, environment_, provider_environment);
     model_->spaces =
         std::make_unique<MemorySpaces>(model_->providers, environment_.host_allocator());

@@ -14,18 +14,36 @@ struct ProvidersArguments {
   bool json = false;
 };
 
-std::string ReasonOf(const ProviderFactory& factory) {
-  return factory.unavailable ? factory.unavailable().value_or("") : "";
+// What stands between a name and its use: is there code for it, does its library load, and would
+// it run here and now.
+struct Status {
+  explicit Status(const ProviderFactory& factory) : built(factory.built) {
+    const std::optional<std::string> why = factory.load ? factory.load() : std::nullopt;
+    loadable = built && !why;
+    reason = why.value_or(factory.unavailable ? factory.unavailable().value_or("") : "");
+    if (reason.empty() && factory.devices) devices = factory.devices();
+  }
+  bool built;
+  bool loadable = false;
+  std::string reason;  // "": available
+  std::vector<OrtEpDevice> devices;
+};
+
+std::string NameOf(const OrtEpDevice& device) {
+  const auto name = device.ep_metadata.find("name");
+  return name != device.ep_metadata.end() ? name->second : device.device.vendor;
 }
 
-void PrintText(const ProviderFactory& factory, const std::string& reason) {
-  std::printf("%-32s %s\n", factory.name.c_str(),
-              reason.empty() ? "available" : ("not available: " + reason).c_str());
-  if (!reason.empty()) return;
-  const std::vector<OrtEpDevice> devices =
-      factory.devices ? factory.devices() : std::vector<OrtEpDevice>();
-  for (const OrtEpDevice& device : devices)
-    std::printf("  device  %s\n", device.device.vendor.c_str());
+void PrintText(const ProviderFactory& factory, const Status& status) {
+  const char* state = status.reason.empty() ? "available"
+                      : status.loadable     ? "not available"
+                      : status.built        ? "does not load"
+                                            : "not built";
+  std::printf("%-32s %s%s%s\n", factory.name.c_str(), state, status.reason.empty() ? "" : ": ",
+              status.reason.c_str());
+  if (!status.reason.empty()) return;
+  for (const OrtEpDevice& device : status.devices)
+    std::printf("  device  %s\n", NameOf(device).c_str());
   std::string keys;
   for (const std::string& key : factory.option_keys) keys += (keys.empty() ? "" : ", ") + key;
   if (!keys.empty()) std::printf("  options %s\n", keys.c_str());
@@ -35,16 +53,21 @@ void Execute(const ProvidersArguments& arguments) {
   const std::shared_ptr<Environment> environment = MakeEnvironment(arguments.libraries, false);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const ProviderFactory& factory : environment->providers().all()) {
-    const std::string reason = ReasonOf(factory);
+    const Status status(factory);
     if (!arguments.json) {
-      PrintText(factory, reason);
+      PrintText(factory, status);
       continue;
     }
+    nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+    for (const OrtEpDevice& device : status.devices) devices.push_back(NameOf(device));
     rows.push_back({{"name", factory.name},
                     {"aliases", factory.aliases},
                     {"device_kind", factory.device_kind},
-                    {"available", reason.empty()},
-                    {"reason", reason},
+                    {"built", status.built},
+                    {"loadable", status.loadable},
+                    {"available", status.reason.empty()},
+                    {"reason", status.reason},
+                    {"devices", devices},
                     {"option_keys", factory.option_keys}});
   }
   if (!arguments.json) return;

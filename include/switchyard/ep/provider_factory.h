@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "switchyard/ep/execution_provider.h"
+#include "switchyard/ir/model_writer.h"
 
 namespace switchyard {
 
@@ -22,6 +23,8 @@ struct ProviderEnvironment {
   int team_size = 1;
   std::map<std::string, std::string> session_config;
   Logger logger;
+  // Writes parts of a graph for libraries that read ONNX. May be nullptr.
+  std::shared_ptr<const ModelWriter> writer = nullptr;
 };
 
 struct ProviderFactory {
@@ -31,6 +34,10 @@ struct ProviderFactory {
   std::string device_kind;           // "cpu", "gpu", "npu"
   std::vector<std::string> option_keys;
   std::string version;
+  std::string needs;  // what a build must find to have it, for messages; "" nothing
+  bool built = true;  // false: this build has no code for it
+  // Modules: loads the library, nullopt or why it can't be. Empty: nothing to load.
+  std::function<std::optional<std::string>()> load;
   bool fallback = false;  // gets what nobody else claims; there is one such, in host memory
   // nullopt: usable here and now; otherwise why not. May be empty: usable.
   std::function<std::optional<std::string>()> unavailable;
@@ -40,6 +47,12 @@ struct ProviderFactory {
                                                     const ProviderEnvironment&)>
       create;
 };
+
+// The manifest entry of a module. `entry` tells name, aliases, library, device kind, option keys
+// and needs. The rest is asked of lib<library>.so when somebody wants it: it is looked for in the
+// folders of the environment variable SWITCHYARD_PROVIDER_PATH (colons between), then beside this
+// library.
+SWITCHYARD_API ProviderFactory MakeModuleFactory(ProviderFactory entry);
 
 // All named providers of a process part. Thread-safe.
 class SWITCHYARD_API ProviderCatalog {

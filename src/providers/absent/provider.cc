@@ -53,6 +53,7 @@ void Register(ProviderCatalog& catalog) {
     factory.name = known.name;
     factory.aliases = {known.alias};
     factory.device_kind = known.device_kind;
+    factory.built = false;
     factory.unavailable = [name = factory.name] { return std::optional(Reason(name)); };
     factory.create = [name = factory.name](const ProviderOptions&, const ProviderEnvironment&)
         -> std::shared_ptr<IExecutionProvider> { throw Error(ErrorCode::kFail, Reason(name)); };

@@ -1,0 +1,9 @@
+// The one function that a provider module exports.
+
+#include "providers/openvino/provider.h"
+
+extern "C" SWITCHYARD_API const char* SwitchyardProviderEntry(
+    switchyard::ProviderFactory* factory) {
+  *factory = switchyard::openvino::MakeFactory();
+  return switchyard::AbiStamp().data();
+}
