@@ -1,4 +1,8 @@
-"""`pytest tests/conformance [-k NAME]`; `--update-gaps` writes gaps.txt anew from what fails."""
+"""`pytest tests/conformance [-k NAME]`; `--update-gaps` writes gaps.txt anew from what fails.
+
+`--provider openvino` runs the cases on that provider and then the CPU; what fails there and not on
+the CPU stands in gaps_openvino.txt.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,9 @@ from backend_cases import Case, collect
 from worker_pool import Outcome, run_all
 
 GAPS = pathlib.Path(__file__).with_name("gaps.txt")
+CPU = "CPUExecutionProvider"
+# Options with which a provider takes single small nodes.
+PROVIDERS = {"cpu": [CPU], "openvino": [("OpenVINOExecutionProvider", {"claim_all": "1"}), CPU]}
 RANDOM = "random: the expected values depend on a random generator"
 HEADER = """\
 # Backend cases of the onnx package that fail, one a line: name | reason.
@@ -21,13 +28,21 @@ HEADER = """\
 _cases: dict[str, Case] = {}
 
 
-def read_gaps() -> dict[str, str]:
+def _read(path: pathlib.Path) -> dict[str, str]:
     gaps = {}
-    for line in GAPS.read_text().splitlines() if GAPS.exists() else []:
+    for line in path.read_text().splitlines() if path.exists() else []:
         if line.strip() and not line.startswith("#"):
             name, _, reason = line.partition("|")
             gaps[name.strip()] = reason.strip()
     return gaps
+
+
+def gaps_of(provider: str) -> pathlib.Path:
+    return GAPS if provider == "cpu" else GAPS.with_name(f"gaps_{provider}.txt")
+
+
+def read_gaps(provider: str) -> dict[str, str]:
+    return {**_read(GAPS), **_read(gaps_of(provider))}
 
 
 def _one_line(outcome: Outcome) -> str:
@@ -43,6 +58,7 @@ def _one_line(outcome: Outcome) -> str:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-gaps", action="store_true", help="write gaps.txt anew")
+    parser.addoption("--provider", default="cpu", choices=sorted(PROVIDERS), help="where to run")
     parser.addoption("--workers", type=int, default=2, help="worker processes")
 
 
@@ -61,22 +77,27 @@ def outcomes(request: pytest.FixtureRequest) -> dict[str, Outcome]:
         for item in request.session.items
         if "case_name" in getattr(getattr(item, "callspec", None), "params", {})
     ]
-    done = run_all(_cases, wanted, request.config.getoption("--workers"))
+    provider = request.config.getoption("--provider")
+    workers = request.config.getoption("--workers")
+    done = run_all(_cases, wanted, workers, PROVIDERS[provider])
     if request.config.getoption("--update-gaps"):
-        gaps = {name: why for name, why in read_gaps().items() if name not in done}
+        others = {} if provider == "cpu" else _read(GAPS)
+        gaps = {n: why for n, why in _read(gaps_of(provider)).items() if n not in done}
         for name, outcome in done.items():
+            if name in others:
+                continue
             if _cases[name].random and outcome.status in ("pass", "mismatch"):
                 gaps[name] = RANDOM
             elif outcome.status != "pass":
                 gaps[name] = _one_line(outcome)
         lines = [f"{name} | {gaps[name]}\n" for name in sorted(gaps) if name in _cases]
-        GAPS.write_text(HEADER + "".join(lines))
+        gaps_of(provider).write_text(HEADER + "".join(lines))
     return done
 
 
 @pytest.fixture(scope="session")
-def gaps(outcomes: dict[str, Outcome]) -> dict[str, str]:
-    return read_gaps()
+def gaps(request: pytest.FixtureRequest, outcomes: dict[str, Outcome]) -> dict[str, str]:
+    return read_gaps(request.config.getoption("--provider"))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""ONNX's backend cases on the CPU provider, against gaps.txt."""
+"""ONNX's backend cases on a provider (the CPU unless --provider names another), against its gaps."""
 
 from __future__ import annotations
 

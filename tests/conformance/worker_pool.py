@@ -48,12 +48,12 @@ def check_same(expected: Any, got: Any, rtol: float, atol: float) -> None:
         np.testing.assert_allclose(got, expected, rtol=rtol, atol=atol)
 
 
-def run_case(runtime: Any, case: Case) -> Outcome:
+def run_case(runtime: Any, case: Case, providers: list[Any]) -> Outcome:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     try:
-        session = runtime.InferenceSession(case.model, options, providers=["CPUExecutionProvider"])
+        session = runtime.InferenceSession(case.model, options, providers=providers)
     except Exception as error:
         return Outcome("load", str(error))
     for inputs, expected in case.data:
@@ -68,7 +68,9 @@ def run_case(runtime: Any, case: Case) -> Outcome:
     return Outcome("pass")
 
 
-def _serve(pipe: multiprocessing.connection.Connection, cases: dict[str, Case]) -> None:
+def _serve(
+    pipe: multiprocessing.connection.Connection, cases: dict[str, Case], providers: list[Any]
+) -> None:
     import switchyard
 
     silent = os.open(os.devnull, os.O_WRONLY)
@@ -77,18 +79,21 @@ def _serve(pipe: multiprocessing.connection.Connection, cases: dict[str, Case]) 
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     while name := pipe.recv():
-        pipe.send(run_case(switchyard, cases[name]))
+        pipe.send(run_case(switchyard, cases[name], providers))
 
 
 class _Worker:
-    def __init__(self, cases: dict[str, Case]) -> None:
+    def __init__(self, cases: dict[str, Case], providers: list[Any]) -> None:
         self._cases = cases
+        self._providers = providers
         self._start()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("fork")
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=_serve, args=(other, self._cases), daemon=True)
+        self.process = context.Process(
+            target=_serve, args=(other, self._cases, self._providers), daemon=True
+        )
         self.process.start()
         other.close()
         self.name = ""
@@ -121,9 +126,11 @@ class _Worker:
         self.pipe.close()
 
 
-def run_all(cases: dict[str, Case], names: list[str], count: int) -> dict[str, Outcome]:
+def run_all(
+    cases: dict[str, Case], names: list[str], count: int, providers: list[Any]
+) -> dict[str, Outcome]:
     waiting, outcomes = list(reversed(names)), {}
-    workers = [_Worker(cases) for _ in range(count)]
+    workers = [_Worker(cases, providers) for _ in range(count)]
     busy = []
     for worker in workers:
         if waiting:

@@ -25,7 +25,7 @@ SessionOptions Options(const std::string& name) {
   return options;
 }
 
-class Contract : public testing::TestWithParam<const char*> {
+class Contract : public testing::TestWithParam<std::string> {
  protected:
   std::shared_ptr<IExecutionProvider> provider_ = Make(GetParam());
 };
@@ -244,9 +244,18 @@ TEST_P(Contract, ATerminatedRunLeavesTheSessionUsable) {
   EXPECT_EQ(RunAll(*session, feeds).size(), 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Providers, Contract,
-                         testing::Values("cpu", "vault", "vault?device_id=1", "compiler",
-                                         "skeleton"),
+std::vector<std::string> ProviderNames() {
+  std::vector<std::string> names = {"cpu", "vault", "vault?device_id=1", "compiler", "skeleton"};
+  const std::string modules = PROVIDER_MODULES;
+  for (std::size_t at = 0; at < modules.size();) {
+    const std::size_t end = std::min(modules.find(',', at), modules.size());
+    names.push_back(modules.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Providers, Contract, testing::ValuesIn(ProviderNames()),
                          [](const auto& test) {
                            std::string name = test.param;
                            for (char& c : name) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/format.h"
+#include "onnx/export.h"
 #include "support/compiler_provider/compiler_provider.h"
 #include "support/model_bytes.h"
 #include "support/vault_provider/vault_provider.h"
@@ -52,7 +53,10 @@ std::shared_ptr<IExecutionProvider> MakeProvider(std::string_view text) {
   }
   if (kind == "vault") return std::make_shared<VaultProvider>(options);
   if (kind == "compiler") return std::make_shared<CompilerProvider>(options);
-  return MakeFallbackProvider();
+  if (kind == "cpu") return MakeFallbackProvider();
+  const std::optional<ProviderFactory> factory = SharedEnvironment()->providers().Find(kind);
+  if (!factory) Throw(ErrorCode::kInvalidArgument, "no provider '{}' for tests", kind);
+  return factory->create(options, {1, {}, Logger(), MakeModelWriter()});
 }
 
 SessionOptions OptionsWith(const std::vector<std::string>& providers) {

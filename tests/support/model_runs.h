@@ -12,7 +12,7 @@
 namespace switchyard::test {
 
 // One provider of a list, as "cpu", "vault", "vault?device_id=1&ops=Conv,Relu",
-// "compiler?ops=Add".
+// "compiler?ops=Add", or by the alias of a module that is built: "openvino?claim_all=1".
 std::shared_ptr<IExecutionProvider> MakeProvider(std::string_view text);
 SessionOptions OptionsWith(const std::vector<std::string>& providers);
 std::unique_ptr<InferenceSession> Load(const std::string& path, const SessionOptions& options);

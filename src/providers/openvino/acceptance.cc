@@ -8,15 +8,17 @@
 namespace switchyard::openvino {
 namespace {
 
-// Computed as 32-bit integers.
-bool IsNarrowed(DataType type) {
+bool IsWhole(DataType type) { return types::kIntegers.Contains(type); }
+
+// Cut down to 32 bits by the library.
+bool IsCut(DataType type) {
   return type == DataType::kInt64 || type == DataType::kUint64 || type == DataType::kUint32;
 }
 
-// Shape arithmetic: sizes fit into 32 bits.
+// Shape arithmetic: sizes are small numbers.
 bool IsFollowed(const NodeArg& value) { return value.info().has_value; }
 
-// How often the type variable of argument `index` stands in the node's signature. A variable of one
+// How often the type variable of an argument stands in the node's signature. A variable of one
 // place (the indices of Gather) names positions; one of several carries data through the node.
 int Places(const OpSchema& schema, const FormalParameter& formal) {
   if (formal.constraint < 0) return 1;
@@ -26,10 +28,40 @@ int Places(const OpSchema& schema, const FormalParameter& formal) {
   return places;
 }
 
+bool IsOneOf(const std::string& op, std::initializer_list<const char*> operators) {
+  return std::any_of(operators.begin(), operators.end(),
+                     [&](const char* one) { return op == one; });
+}
+
 // Operators that look at the numbers in an argument whose type stands alone.
-bool ReadsNumbers(const Node& node) {
-  const std::string& op = node.OpType();
-  return op == "Cast" || op == "CastLike" || op == "NonZero";
+bool ReadsNumbers(const std::string& op) { return IsOneOf(op, {"Cast", "CastLike", "NonZero"}); }
+
+// Operators that pass whole numbers on as they are. All others compute in float, exact up to 2^24
+// only, or saturate where ONNX wraps around.
+bool KeepsNumbers(const std::string& op) {
+  return IsOneOf(op, {"Concat",
+                      "DepthToSpace",
+                      "DequantizeLinear",
+                      "Expand",
+                      "Flatten",
+                      "Gather",
+                      "GatherElements",
+                      "GatherND",
+                      "Identity",
+                      "Pad",
+                      "QuantizeLinear",
+                      "Reshape",
+                      "ScatterND",
+                      "ScatterElements",
+                      "Slice",
+                      "SpaceToDepth",
+                      "Split",
+                      "Squeeze",
+                      "Tile",
+                      "Transpose",
+                      "Unsqueeze",
+                      "Where",
+                      "DynamicQuantizeLinear"});
 }
 
 std::string WhyNotType(const NodeArg& value, bool constant) {
@@ -46,22 +78,29 @@ std::string WhyNotType(const NodeArg& value, bool constant) {
   return {};
 }
 
-std::string WhyNotNarrowed(const Node& node, const OpSchema& schema) {
-  const auto text = [](const NodeArg& value) {
-    return fmt::format("'{}' holds {} numbers, which OpenVINO narrows to 32 bits", value.Name(),
-                       DataTypeName(value.type().elem));
-  };
+std::string WhyNotWhole(const Node& node, const NodeArg* value, const OpSchema& schema,
+                        const FormalParameter* formal) {
+  if (value == nullptr || !IsWhole(value->type().elem) || IsFollowed(*value)) return {};
+  const DataType type = value->type().elem;
+  const bool is_data = formal == nullptr || Places(schema, *formal) > 1;
+  if (IsCut(type) && (is_data || ReadsNumbers(node.OpType()))) {
+    return fmt::format("'{}' holds {} numbers, which OpenVINO cuts to 32 bits", value->Name(),
+                       DataTypeName(type));
+  }
+  if (is_data && !KeepsNumbers(node.OpType())) {
+    return fmt::format("OpenVINO computes {} in floating point, or saturates", DataTypeName(type));
+  }
+  return {};
+}
+
+std::string WhyNotWhole(const Node& node, const OpSchema& schema) {
   for (std::size_t i = 0; i < node.inputs().size(); ++i) {
-    const NodeArg* value = node.inputs()[i];
-    if (value == nullptr || !IsNarrowed(value->type().elem) || IsFollowed(*value)) continue;
-    const FormalParameter* formal = schema.Input(i);
-    if (formal == nullptr || Places(schema, *formal) > 1 || ReadsNumbers(node)) return text(*value);
+    std::string reason = WhyNotWhole(node, node.inputs()[i], schema, schema.Input(i));
+    if (!reason.empty()) return reason;
   }
   for (std::size_t i = 0; i < node.outputs().size(); ++i) {
-    const NodeArg* value = node.outputs()[i];
-    if (value == nullptr || !IsNarrowed(value->type().elem) || IsFollowed(*value)) continue;
-    const FormalParameter* formal = schema.Output(i);
-    if (formal == nullptr || Places(schema, *formal) > 1 || ReadsNumbers(node)) return text(*value);
+    std::string reason = WhyNotWhole(node, node.outputs()[i], schema, schema.Output(i));
+    if (!reason.empty()) return reason;
   }
   return {};
 }
@@ -84,7 +123,7 @@ std::string WhyNotExact(const Node& node, const GraphViewer& graph,
         return reason;
     }
   }
-  return WhyNotNarrowed(node, *schema);
+  return WhyNotWhole(node, *schema);
 }
 
 }  // namespace switchyard::openvino

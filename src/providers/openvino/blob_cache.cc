@@ -14,13 +14,18 @@
 namespace switchyard::openvino {
 namespace {
 
-// Behind the content: a mark, the sum of what is before, so that a cut file shows.
+// Behind the content: a mark and a sum, so that a cut or mixed-up file shows. The sum is of the
+// length and both ends: files appear when they are complete, and reading all of a large one would
+// take as long as using it.
 constexpr std::string_view kMark = "switchyard-ov-1:";
+constexpr std::size_t kSummed = 65536;
 constexpr std::size_t kFooter = kMark.size() + 48;
 
 std::string FooterOf(std::string_view content) {
   ContentHash hash;
-  hash.Add(content);
+  hash.Add(content.substr(0, kSummed));
+  hash.Add(content.substr(content.size() - std::min(content.size(), kSummed)));
+  hash.Add(std::to_string(content.size()));
   return std::string(kMark) + hash.Hex();
 }
 
@@ -83,8 +88,7 @@ std::shared_ptr<const MappedFile> BlobCache::ReadBlob(const std::string& key) co
   struct stat info {};
   void* data = MAP_FAILED;
   if (::fstat(file, &info) == 0 && info.st_size > static_cast<off_t>(kFooter)) {
-    data = ::mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ,
-                  MAP_PRIVATE | MAP_POPULATE, file, 0);
+    data = ::mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ, MAP_PRIVATE, file, 0);
   }
   ::close(file);
   if (data == MAP_FAILED) return nullptr;
