@@ -58,7 +58,7 @@ def test_is_known_and_available():
     ],
 )
 def test_option_errors_name_what_is_allowed(key, value, told):
-    with pytest.raises(Exception, match="(?s)" + told.replace("*", ".")) as caught:
+    with pytest.raises(Exception, match=told) as caught:
         session(unary("Relu"), **{key: value})
     assert key in str(caught.value)
 

@@ -7,8 +7,8 @@ namespace switchyard::openvino {
 
 inline constexpr const char* kName = "OpenVINOExecutionProvider";
 inline constexpr const char* kOptionKeys[] = {
-    "device_type", "device_id",   "precision",      "num_of_threads", "num_streams",
-    "cache_dir",   "load_config", "model_priority", "claim_all",      "enable_dynamic_shapes"};
+    "device_type", "precision",      "num_of_threads",        "num_streams", "cache_dir",
+    "load_config", "model_priority", "enable_dynamic_shapes", "claim_all"};
 
 inline ProviderFactory Entry() {
   ProviderFactory factory;

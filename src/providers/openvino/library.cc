@@ -61,8 +61,8 @@ std::string Library::DeviceName(const std::string& device) {
   }
 }
 
-ov::AnyMap Library::Properties(const Options& options) {
-  const auto supported = core_.get_property(options.device, ov::supported_properties);
+ov::AnyMap Library::DeviceProperties(const std::string& device, const Options& options) {
+  const auto supported = core_.get_property(device, ov::supported_properties);
   const auto writable = [&](const std::string& name) {
     return std::any_of(supported.begin(), supported.end(), [&](const ov::PropertyName& known) {
       return known == name && known.is_mutable();
@@ -80,8 +80,8 @@ ov::AnyMap Library::Properties(const Options& options) {
   set(ov::num_streams(options.streams));
   if (options.model_priority != "DEFAULT")
     set(ov::hint::model_priority(PriorityOf(options.model_priority)));
-  for (const auto& [device, entries] : options.load_config) {
-    if (Base(device) != Base(options.device.substr(0, options.device.find(':')))) continue;
+  for (const auto& [name, entries] : options.load_config) {
+    if (Base(name) != Base(device)) continue;
     for (const auto& [key, value] : entries) {
       if (!writable(key)) {
         std::vector<std::string> names;
@@ -89,11 +89,29 @@ ov::AnyMap Library::Properties(const Options& options) {
           if (known.is_mutable()) names.push_back(known);
         }
         Throw(ErrorCode::kInvalidArgument,
-              "{}: option load_config: {} has no property '{}' to set; it has: {}", kName, device,
+              "{}: option load_config: {} has no property '{}' to set; it has: {}", kName, name,
               key, Join(names));
       }
       properties[key] = value;
     }
+  }
+  return properties;
+}
+
+ov::AnyMap Library::Properties(const Options& options) {
+  const std::string chooser = options.device.substr(0, options.device.find(':'));
+  if (chooser == options.device && chooser != "AUTO")
+    return DeviceProperties(options.device, options);
+  // AUTO, MULTI and HETERO pass on what is meant for the devices below them.
+  ov::AnyMap properties;
+  std::vector<std::string> devices = options.Devices();
+  if (devices.empty()) devices = core_.get_available_devices();
+  for (const std::string& device : devices)
+    properties.insert(ov::device::properties(device, DeviceProperties(device, options)));
+  if (chooser != "HETERO") {
+    properties.insert(ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY));
+    if (options.model_priority != "DEFAULT")
+      properties.insert(ov::hint::model_priority(PriorityOf(options.model_priority)));
   }
   return properties;
 }

@@ -31,6 +31,8 @@ class Library {
   std::shared_ptr<ov::Model> Convert(const std::string& onnx, bool partially);
 
  private:
+  ov::AnyMap DeviceProperties(const std::string& device, const Options& options);
+
   ov::Core core_;
   std::mutex mutex_;
   ov::frontend::FrontEndManager manager_;
