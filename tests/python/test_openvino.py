@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import importlib.util
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 import switchyard as sy
-from conftest import CPU, two_outputs, unary
+from conftest import CPU, model, two_outputs, unary, value
 
 import onnx
+from onnx import TensorProto, helper
 
 NAME = "OpenVINOExecutionProvider"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -240,3 +243,151 @@ def test_a_cached_group_is_not_converted_again(tmp_path):
     # Other options are another group.
     session(file, cache_dir=str(tmp_path), num_of_threads="1", num_streams="2")
     assert len(list(tmp_path.iterdir())) > len(kept)
+
+
+def several_outputs() -> bytes:
+    """y = sigmoid(x), z = its transpose, w = flat, k = where y > 0.5"""
+    nodes = [
+        helper.make_node("Sigmoid", ["x"], ["y"]),
+        helper.make_node("Transpose", ["y"], ["z"], perm=[1, 0]),
+        helper.make_node("Reshape", ["y", "flat"], ["w"]),
+        helper.make_node("Greater", ["y", "half"], ["above"]),
+        helper.make_node("NonZero", ["above"], ["k"]),
+    ]
+    shapes = {"y": ["N", "M"], "z": ["M", "N"], "w": ["K"]}
+    outputs = [value(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    outputs.append(value("k", TensorProto.INT64, [2, None]))
+    constants = {"flat": np.asarray([-1]), "half": np.asarray(0.5, np.float32)}
+    return model(nodes, [value("x", TensorProto.FLOAT, ["N", "M"])], outputs, constants)
+
+
+def test_shapes_change_from_run_to_run():
+    cpu = sy.InferenceSession(several_outputs(), providers=CPU)
+    made = session(several_outputs(), claim_all="1")
+    report = json.loads(made.explain(True))
+    assert [node["provider"] for node in report["nodes"]] == [NAME]
+    random = np.random.default_rng(3)
+    shapes = [(2, 3), (5, 1), (2, 3), (64, 33), (0, 4), (1, 1), (2, 3), (0, 4), (7, 7)]
+    for shape in shapes * 2:
+        feeds = {"x": random.standard_normal(shape, np.float32)}
+        for one, other in zip(made.run(None, feeds), cpu.run(None, feeds)):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(), (3, 0), (1,)])
+def test_scalars_and_empty_tensors(shape):
+    proto = unary("Exp", shape=shape)
+    made = session(proto, claim_all="1")
+    assert json.loads(made.explain(True))["nodes"][0]["provider"] == NAME
+    x = np.full(shape, 0.5, np.float32)
+    for _ in range(2):
+        (y,) = made.run(None, {"x": x})
+        assert y.shape == shape
+        np.testing.assert_allclose(y, np.exp(x), rtol=1e-6)
+
+
+def test_bound_buffers_are_written_in_place():
+    made = session(unary("Exp"), claim_all="1")
+    for rows in (3, 3, 5, 3):
+        x = np.full((rows, 4), rows, np.float32)
+        y = np.zeros((rows, 4), np.float32)
+        binding = made.io_binding()
+        binding.bind_input("x", "cpu", 0, np.float32, x.shape, x.ctypes.data)
+        binding.bind_output("y", "cpu", 0, np.float32, y.shape, y.ctypes.data)
+        for _ in range(2):
+            y[:] = 0
+            made.run_with_iobinding(binding)
+            np.testing.assert_allclose(y, np.exp(x), rtol=1e-6)
+
+
+def test_reasons_are_kept():
+    nodes = [
+        helper.make_node("Det", ["x"], ["a"]),
+        helper.make_node("Add", ["i", "i"], ["c"]),
+        helper.make_node("Exp", ["d"], ["e"]),
+        helper.make_node("Identity", ["s"], ["t"]),
+        helper.make_node("Relu", ["x"], ["f"]),
+    ]
+    of = {
+        "x": TensorProto.FLOAT,
+        "i": TensorProto.INT64,
+        "d": TensorProto.DOUBLE,
+        "s": TensorProto.STRING,
+    }
+    inputs = [value(name, element, [2, 2]) for name, element in of.items()]
+    outputs = [value("a", TensorProto.FLOAT, []), value("c", TensorProto.INT64, [2, 2])]
+    outputs += [value("e", TensorProto.DOUBLE, [2, 2]), value("t", TensorProto.STRING, [2, 2])]
+    outputs += [value("f", TensorProto.FLOAT, [2, 2])]
+    proto = model(nodes, inputs, outputs)
+    told = {
+        "Det": "front end does not know",
+        "Add": "cuts to 32 bits",
+        "Exp": "double in single precision",
+        "Identity": "string",
+        "Relu": "an island of 1 node",
+    }
+    report = json.loads(session(proto).explain(True))
+    for node in report["nodes"]:
+        assert node["provider"] == CPU[0]
+        assert told[node["op"]] in json.dumps(node)
+    taken = json.loads(session(proto, claim_all="1").explain(True))["nodes"]
+    assert [n["provider"] for n in taken].count(NAME) == 1
+
+
+def test_runs_from_four_threads():
+    file = MODELS / "ppocr" / "ch_PP-OCRv4_rec_infer.onnx"
+    made = session(file)
+    cpu = sy.InferenceSession(file, providers=CPU)
+    feeds = [{"x": floats(1, 3, 48, 48 + 32 * i)} for i in range(4)]
+    expected = [cpu.run(None, feed) for feed in feeds]
+
+    def runs(index: int) -> None:
+        for _ in range(3):
+            for one, other in zip(made.run(None, feeds[index]), expected[index]):
+                np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(runs, index) for index in range(4)]:
+            done.result()
+
+
+def long_running() -> bytes:
+    """Forty products of 768 by 768."""
+    nodes = [helper.make_node("MatMul", ["x", "x"], ["h0"])]
+    nodes += [helper.make_node("MatMul", [f"h{i}", "x"], [f"h{i + 1}"]) for i in range(39)]
+    of = [value(name, TensorProto.FLOAT, [768, 768]) for name in ("x", "h39")]
+    return model(nodes, of[:1], of[1:])
+
+
+def test_a_long_run_is_cancelled_while_it_runs():
+    made = session(long_running())
+    feeds = {"x": np.full((768, 768), 1 / 768, np.float32)}
+    expected = made.run(None, feeds)  # long, and now known to be
+    options = sy.RunOptions()
+
+    def stop() -> None:
+        options.terminate = True
+
+    timer = threading.Timer(0.01, stop)
+    timer.start()
+    with pytest.raises(Exception, match="terminated"):
+        made.run(None, feeds, options)
+    timer.join()
+    np.testing.assert_allclose(made.run(None, feeds)[0], expected[0], rtol=1e-5)
+
+
+def resident_kilobytes() -> int:
+    status = pathlib.Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0])
+
+
+def test_two_hundred_sessions_without_growth():
+    x = np.ones((2, 4), np.float32)
+    some = 0
+    for i in range(200):
+        made = session(unary("Sigmoid"), claim_all="1")
+        made.run(None, {"x": x})
+        del made
+        if i == 99:
+            some = resident_kilobytes()
+    assert resident_kilobytes() < some + 4096

@@ -33,8 +33,9 @@ bool IsOneOf(const std::string& op, std::initializer_list<const char*> operators
                      [&](const char* one) { return op == one; });
 }
 
-// Operators that look at the numbers in an argument whose type stands alone.
+// Operators that look at, or make, numbers in an argument whose type stands alone.
 bool ReadsNumbers(const std::string& op) { return IsOneOf(op, {"Cast", "CastLike", "NonZero"}); }
+bool MakesNumbers(const std::string& op) { return IsOneOf(op, {"Cast", "CastLike"}); }
 
 // Operators that pass whole numbers on as they are. All others compute in float, exact up to 2^24
 // only, or saturate where ONNX wraps around.
@@ -79,11 +80,11 @@ std::string WhyNotType(const NodeArg& value, bool constant) {
 }
 
 std::string WhyNotWhole(const Node& node, const NodeArg* value, const OpSchema& schema,
-                        const FormalParameter* formal) {
+                        const FormalParameter* formal, bool numbers) {
   if (value == nullptr || !IsWhole(value->type().elem) || IsFollowed(*value)) return {};
   const DataType type = value->type().elem;
   const bool is_data = formal == nullptr || Places(schema, *formal) > 1;
-  if (IsCut(type) && (is_data || ReadsNumbers(node.OpType()))) {
+  if (IsCut(type) && (is_data || numbers)) {
     return fmt::format("'{}' holds {} numbers, which OpenVINO cuts to 32 bits", value->Name(),
                        DataTypeName(type));
   }
@@ -94,12 +95,13 @@ std::string WhyNotWhole(const Node& node, const NodeArg* value, const OpSchema& 
 }
 
 std::string WhyNotWhole(const Node& node, const OpSchema& schema) {
+  const bool reads = ReadsNumbers(node.OpType()), makes = MakesNumbers(node.OpType());
   for (std::size_t i = 0; i < node.inputs().size(); ++i) {
-    std::string reason = WhyNotWhole(node, node.inputs()[i], schema, schema.Input(i));
+    std::string reason = WhyNotWhole(node, node.inputs()[i], schema, schema.Input(i), reads);
     if (!reason.empty()) return reason;
   }
   for (std::size_t i = 0; i < node.outputs().size(); ++i) {
-    std::string reason = WhyNotWhole(node, node.outputs()[i], schema, schema.Output(i));
+    std::string reason = WhyNotWhole(node, node.outputs()[i], schema, schema.Output(i), makes);
     if (!reason.empty()) return reason;
   }
   return {};
@@ -123,7 +125,13 @@ std::string WhyNotExact(const Node& node, const GraphViewer& graph,
         return reason;
     }
   }
-  return WhyNotWhole(node, *schema);
+  if (std::string reason = WhyNotWhole(node, *schema); !reason.empty()) return reason;
+  const NodeArg* made = node.outputs()[0];
+  if (node.attributes().Int("ceil_mode", 0) != 0 && made != nullptr &&
+      !made->type().shape.is_concrete()) {
+    return "ceil_mode with open dims: OpenVINO counts windows that begin in the padding";
+  }
+  return {};
 }
 
 }  // namespace switchyard::openvino

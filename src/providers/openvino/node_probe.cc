@@ -132,10 +132,25 @@ std::string WhyNot(const std::shared_ptr<ov::Node>& root, const Supported& suppo
   return {};
 }
 
+// Provably: what either side leaves open is not compared.
+bool Differ(const ov::PartialShape& made, const Shape& wanted) {
+  if (made.rank().is_dynamic()) return false;
+  if (made.size() != wanted.rank()) return true;
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (wanted[i].is_value() && !made[i].compatible(wanted[i].value())) return true;
+  }
+  return false;
+}
+
 std::string WhyNotOutput(const NodeArg& wanted, const std::shared_ptr<ov::Node>& result,
                          const Supported& supported, std::unordered_set<const ov::Node*>* seen) {
   if (std::string reason = WhyNot(result, supported, seen); !reason.empty()) return reason;
   const ov::element::Type type = result->get_input_element_type(0);
+  const ov::PartialShape& shape = result->get_input_partial_shape(0);
+  if (Differ(shape, wanted.type().shape)) {
+    return fmt::format("OpenVINO makes '{}' of shape {}, ONNX says {}", wanted.Name(),
+                       shape.to_string(), wanted.type().shape.ToString());
+  }
   if (type == ElementType(wanted.type().elem)) return {};
   return fmt::format("OpenVINO makes '{}' of {}, ONNX says {}", wanted.Name(), type.get_type_name(),
                      DataTypeName(wanted.type().elem));
