@@ -34,6 +34,10 @@ def session(model, **options):
     return sy.InferenceSession(model, providers=[(NAME, options), *CPU])
 
 
+def providers_of(made):
+    return [node["provider"] for node in json.loads(made.explain(True))["nodes"]]
+
+
 def test_is_known_and_available():
     assert NAME in sy.get_all_providers()
     assert NAME in sy.get_available_providers()
@@ -237,6 +241,7 @@ def test_a_cached_group_is_not_converted_again(tmp_path):
     assert kept
     second = session(file, cache_dir=str(tmp_path))
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == kept
+    assert providers_of(second) == providers_of(first) == [NAME]
     feeds = {"x": floats(1, 3, 48, 192)}
     for one, other in zip(first.run(None, feeds), second.run(None, feeds)):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
@@ -391,3 +396,16 @@ def test_two_hundred_sessions_without_growth():
         if i == 99:
             some = resident_kilobytes()
     assert resident_kilobytes() < some + 4096
+
+
+def test_outputs_of_equal_value():
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Identity", ["y"], ["z"])]
+    of = [value(name, TensorProto.FLOAT, [2, 3]) for name in "xyz"]
+    options = sy.SessionOptions()
+    options.graph_optimization_level = sy.GraphOptimizationLevel.ORT_DISABLE_ALL
+    providers = [(NAME, {"claim_all": "1"}), *CPU]
+    made = sy.InferenceSession(model(nodes, of[:1], of[1:]), options, providers=providers)
+    for sign in (1, -1):
+        x = np.full((2, 3), sign, np.float32)
+        for result in made.run(None, {"x": x}):
+            assert np.array_equal(result, np.maximum(x, 0))

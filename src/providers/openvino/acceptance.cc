@@ -107,6 +107,49 @@ std::string WhyNotWhole(const Node& node, const OpSchema& schema) {
   return {};
 }
 
+std::string WhyNotResize(const Attributes& attributes) {
+  if (attributes.Int("antialias", 0) != 0 || attributes.Int("exclude_outside", 0) != 0)
+    return "OpenVINO's Resize leaves out antialias and exclude_outside";
+  if (attributes.String("keep_aspect_ratio_policy", "stretch") != "stretch")
+    return "OpenVINO's Resize leaves out keep_aspect_ratio_policy";
+  if (attributes.String("coordinate_transformation_mode", "half_pixel") == "align_corners")
+    return "OpenVINO's Resize with align_corners takes the rounded size for the exact one";
+  return {};
+}
+
+bool HasOpenDims(const NodeArg* value) {
+  return value != nullptr && !value->type().shape.is_concrete();
+}
+
+bool IsConstantInput(const Node& node, std::size_t i) {
+  return i < node.inputs().size() && node.inputs()[i] != nullptr && node.inputs()[i]->is_constant();
+}
+
+// Found by ONNX's backend cases (tests/conformance): the front end passes over an attribute, or the
+// device answers something else.
+std::string WhyDifferent(const Node& node) {
+  const std::string& op = node.OpType();
+  const Attributes& attributes = node.attributes();
+  if (op == "Attention") return "OpenVINO's Attention leaves out windows and some masks";
+  if (op == "DFT") return "OpenVINO's DFT is less exact, and other in shape before opset 20";
+  if (op == "ReduceMax" || op == "ReduceMin")
+    return "OpenVINO's " + op + " starts at the last finite number: infinities are lost";
+  if (op == "Tile") return "OpenVINO's Tile leaves parts unwritten when several dims repeat";
+  if (op == "NonMaxSuppression") return "OpenVINO's NonMaxSuppression drops boxes at the threshold";
+  if (op == "DynamicQuantizeLinear" || (op == "QuantizeLinear" && !IsConstantInput(node, 1)))
+    return "OpenVINO rounds otherwise where the scale is not constant";
+  if ((op == "LSTM" || op == "GRU" || op == "RNN") && attributes.Int("layout", 0) != 0)
+    return "OpenVINO leaves out layout=1";
+  if (op == "RoiAlign" && attributes.String("mode", "avg") == "max")
+    return "OpenVINO's RoiAlign takes the maximum of other points";
+  if (op == "SpaceToDepth" && attributes.String("mode", "DCR") != "DCR")
+    return "OpenVINO's SpaceToDepth leaves out the mode";
+  if (op == "Resize") return WhyNotResize(attributes);
+  if (attributes.Int("ceil_mode", 0) != 0 && HasOpenDims(node.outputs()[0]))
+    return "ceil_mode with open dims: OpenVINO counts windows that begin in the padding";
+  return {};
+}
+
 }  // namespace
 
 std::string WhyNotExact(const Node& node, const GraphViewer& graph,
@@ -126,12 +169,7 @@ std::string WhyNotExact(const Node& node, const GraphViewer& graph,
     }
   }
   if (std::string reason = WhyNotWhole(node, *schema); !reason.empty()) return reason;
-  const NodeArg* made = node.outputs()[0];
-  if (node.attributes().Int("ceil_mode", 0) != 0 && made != nullptr &&
-      !made->type().shape.is_concrete()) {
-    return "ceil_mode with open dims: OpenVINO counts windows that begin in the padding";
-  }
-  return {};
+  return WhyDifferent(node);
 }
 
 }  // namespace switchyard::openvino

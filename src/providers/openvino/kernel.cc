@@ -89,8 +89,8 @@ class CompiledGroup final : public OpKernel {
   CompiledGroup(ov::CompiledModel model, const FusedNodeAndGraph& group,
                 std::vector<std::shared_ptr<const void>> keep)
       : keep_(std::move(keep)), model_(std::move(model)) {
-    inputs_ = Ports(model_.inputs(), group.graph.GetInputs());
-    outputs_ = Ports(model_.outputs(), group.graph.GetOutputs());
+    inputs_ = Ports(model_.inputs(), group.graph, group.meta.inputs);
+    outputs_ = Ports(model_.outputs(), group.graph, group.meta.outputs);
     has_open_outputs_ = std::any_of(outputs_.begin(), outputs_.end(),
                                     [](const Port& port) { return !port.is_static; });
     free_.push_back(MakeSlot());
@@ -116,36 +116,43 @@ class CompiledGroup final : public OpKernel {
   std::string Variant() const override { return "OpenVINO infer request"; }
 
  private:
+  // In the order of the claim, which need not be that of the model. Ports of equal values
+  // (Identity) may bear each other's names too: each is taken once.
   static std::vector<Port> Ports(const std::vector<ov::Output<const ov::Node>>& ports,
-                                 const std::vector<const NodeArg*>& values) {
-    if (ports.size() != values.size()) {
-      Throw(ErrorCode::kNotImplemented, "the compiled model has {} inputs or outputs of {}",
-            ports.size(), values.size());
-    }
+                                 const GraphViewer& graph, const std::vector<std::string>& names) {
     std::vector<Port> result;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      Port port;
-      port.index = i;
-      for (std::size_t k = 0; k < ports.size(); ++k) {
-        if (ports[k].get_names().count(values[i]->Name()) != 0) port.index = k;
-      }
-      const ov::PartialShape& shape = ports[port.index].get_partial_shape();
-      port.type = ports[port.index].get_element_type();
-      port.own_type = values[i]->type().elem;
-      if (port.type != ElementType(port.own_type)) {
-        Throw(ErrorCode::kNotImplemented, "the compiled model holds '{}' as {}, not {}",
-              values[i]->Name(), port.type.get_type_name(), DataTypeName(port.own_type));
-      }
-      port.is_static = shape.is_static();
-      if (port.is_static) {
-        for (std::size_t dim : shape.to_shape())
-          port.dims.push_back(static_cast<std::int64_t>(dim));
-      }
-      port.rank = shape.rank().is_static() ? static_cast<std::size_t>(shape.rank().get_length())
-                                           : values[i]->type().shape.rank();
-      result.push_back(std::move(port));
+    std::vector<bool> taken(ports.size(), false);
+    for (const std::string& name : names) {
+      const NodeArg& value = *graph.GetNodeArg(name);
+      const auto found = std::find_if(ports.begin(), ports.end(), [&](const auto& port) {
+        return !taken[static_cast<std::size_t>(&port - ports.data())] &&
+               port.get_names().count(name) != 0;
+      });
+      if (found == ports.end() || ports.size() != names.size())
+        Throw(ErrorCode::kNotImplemented, "the compiled model has no port for '{}' alone", name);
+      result.push_back(MakePort(*found, static_cast<std::size_t>(found - ports.begin()), value));
     }
     return result;
+  }
+
+  static Port MakePort(const ov::Output<const ov::Node>& output, std::size_t index,
+                       const NodeArg& value) {
+    Port port;
+    port.index = index;
+    port.type = output.get_element_type();
+    port.own_type = value.type().elem;
+    if (port.type != ElementType(port.own_type)) {
+      Throw(ErrorCode::kNotImplemented, "the compiled model holds '{}' as {}, not {}", value.Name(),
+            port.type.get_type_name(), DataTypeName(port.own_type));
+    }
+    const ov::PartialShape& shape = output.get_partial_shape();
+    port.is_static = shape.is_static();
+    if (port.is_static) {
+      for (std::size_t dim : shape.to_shape()) port.dims.push_back(static_cast<std::int64_t>(dim));
+    }
+    port.rank = shape.rank().is_static() ? static_cast<std::size_t>(shape.rank().get_length())
+                                         : value.type().shape.rank();
+    return port;
   }
 
   std::unique_ptr<Slot> MakeSlot() const {
