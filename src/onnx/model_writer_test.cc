@@ -10,9 +10,9 @@ namespace {
 constexpr const char* kText = R"(opset 13
 graph g (float[N,4] x, float[N,4] unused) => (float[N,4] y) {
   float[4,4] w = fill(0.5)
-  a = Abs(x)
-  h = MatMul(a, w)
-  b = Relu(h)
+  float[N,4] a = Abs(x)
+  float[N,4] h = MatMul(a, w)
+  float[N,4] b = Relu(h)
   y = Add(b, a)
 })";
 
@@ -54,7 +54,9 @@ TEST(ModelWriter, ReferencesToMemoryStandForTheBytes) {
   const auto graph = ParseGraph(kText);
   ModelWriteOptions options;
   options.by_address_from = 16;
-  options.address = [](const Constant&) { return reinterpret_cast<const void*>(0x12340); };
+  options.address = [](const Constant&) {
+    return reinterpret_cast<const void*>(std::uintptr_t{0x12340});
+  };
   const std::string bytes = MakeModelWriter()->Write(GraphViewer(*graph), options);
   EXPECT_NE(bytes.find(kModelInMemory), std::string::npos);
   EXPECT_NE(bytes.find(std::to_string(0x12340)), std::string::npos);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -118,7 +119,7 @@ TEST(OpenVino, BuffersOfTheCallerAreWrittenInPlace) {
 TEST(OpenVino, ReasonsAreKept) {
   constexpr const char* kText = R"(opset 13
 graph g (float[4,4] x, string[2] s, int64[3] i, double[2] d) =>
-    (float[?] a, string[2] b, int64[3] c, double[2] e, float[4,4] f) {
+    (float[] a, string[2] b, int64[3] c, double[2] e, float[4,4] f) {
   a = Det(x)
   b = Identity(s)
   c = Add(i, i)
