@@ -23,7 +23,7 @@ constexpr std::size_t kMostShapes = 64;  // input shapes whose output shapes are
 // Requests that usually take longer are started and watched, so that they can be cancelled; the
 // hand-over to another thread costs some 20 us.
 constexpr std::int64_t kWatchedNs = 20'000'000;
-constexpr std::chrono::milliseconds kWatchInterval(2);
+constexpr std::chrono::milliseconds kWatchInterval(10);
 
 std::int64_t Now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
