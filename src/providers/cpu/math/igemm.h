@@ -48,9 +48,9 @@ struct IgemmArgs {
 
 // One row of a convolution of one channel: start + the sum over taps of rows[t][i] * weights[t].
 struct IdepthwiseArgs {
-  const std::int16_t* const* rows = nullptr;  // 16 elements more than the row are read
+  const std::int16_t* const* rows = nullptr;  // up to 16 elements beyond the row are read
   const std::int16_t* weights = nullptr;
-  std::int64_t taps = 0;
+  std::int64_t taps = 0;  // at most 64
   std::int32_t start = 0;
   IgemmResult result = IgemmResult::kSums;  // not kFloat
   float scale = 1;

@@ -375,7 +375,14 @@ struct Igemm {
     plan.path = GemmPath::kTiles;
     plan.k_block = s.k;
     const bool pack = s.b != MatrixForm::kPacked;
-    std::int64_t mc = MinOf<std::int64_t>(s.m, 96);
+    // Rows that are packed already cost nothing per chunk: as many as stay in L2, for each chunk
+    // packs its panels anew.
+    const bool kept_rows = s.a == MatrixForm::kPacked;
+    const std::int64_t most =
+        kept_rows && pack
+            ? MinOf<std::int64_t>(MaxOf<std::int64_t>(96, 131072 / (ARowBytes(s.k) + 1)), 384)
+            : 96;
+    std::int64_t mc = MinOf<std::int64_t>(s.m, most);
     std::int64_t nc = MinOf<std::int64_t>(RoundUp(s.n, kCols), 256);
     const double total = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) *
                          static_cast<double>(s.k) * static_cast<double>(s.batch);
@@ -384,7 +391,8 @@ struct Igemm {
       return 2.0 * static_cast<double>(mc) * static_cast<double>(nc) * static_cast<double>(s.k);
     };
     while (flops() > target && nc > 4 * kCols) nc = RoundUp(nc / 2, kCols);
-    while (flops() > target && mc > (pack ? 96 : 24)) mc = RoundUp(mc / 2, kRows);
+    while (flops() > target && mc > (kept_rows && pack ? most : pack ? 96 : 24))
+      mc = RoundUp(mc / 2, kRows);
     plan.m_chunks = CeilDiv(s.m, mc);
     plan.m_chunk = RoundUp(CeilDiv(s.m, plan.m_chunks), kRows);
     plan.m_chunks = CeilDiv(s.m, plan.m_chunk);
@@ -639,26 +647,76 @@ struct Igemm {
 
   // ---- depthwise ----
 
-#if defined(SY_SSE2_PACKING)
-  // Eight sums at once: pairs of taps are interleaved and multiplied together.
-  static SY_INLINE void EightSums(const IdepthwiseArgs& args, std::int64_t at, std::int32_t* sums) {
-    __m128i low = _mm_set1_epi32(args.start), high = low;
+  // The weights of taps two by two, as the multiply-add of pairs wants them.
+  static constexpr std::int64_t kMaxPairs = 32;
+  static SY_INLINE void PairWeights(const IdepthwiseArgs& args, std::int32_t* pairs) {
     for (std::int64_t t = 0; t < args.taps; t += 2) {
-      const bool pair = t + 1 < args.taps;
-      const auto* p = reinterpret_cast<const __m128i*>(args.rows[t] + at);
-      const auto* q = reinterpret_cast<const __m128i*>(args.rows[pair ? t + 1 : t] + at);
-      const std::int32_t second = pair ? args.weights[t + 1] : 0;
-      const __m128i w = _mm_set1_epi32((second << 16) | (args.weights[t] & 0xffff));
-      const __m128i x = _mm_loadu_si128(p), y = _mm_loadu_si128(q);
-      low = _mm_add_epi32(low, _mm_madd_epi16(_mm_unpacklo_epi16(x, y), w));
-      high = _mm_add_epi32(high, _mm_madd_epi16(_mm_unpackhi_epi16(x, y), w));
+      const std::int32_t second = t + 1 < args.taps ? args.weights[t + 1] : 0;
+      pairs[t / 2] = (second << 16) | (args.weights[t] & 0xffff);
     }
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(sums), low);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(sums + 4), high);
+  }
+
+#if defined(SY_SIMD_AVX2) || defined(SY_SIMD_AVX512)
+  static constexpr std::int64_t kRun = 16;
+  // kRuns times sixteen sums: pairs of taps are interleaved and multiplied together.
+  template <int kRuns>
+  static SY_INLINE void TapSums(const IdepthwiseArgs& args, const std::int32_t* pairs,
+                                std::int64_t at, std::int32_t* sums) {
+    __m256i low[kRuns], high[kRuns];
+#pragma GCC unroll 2
+    for (int i = 0; i < kRuns; ++i) low[i] = high[i] = _mm256_set1_epi32(args.start);
+    for (std::int64_t t = 0; t < args.taps; t += 2) {
+      const std::int16_t* p = args.rows[t] + at;
+      const std::int16_t* q = args.rows[MinOf(t + 1, args.taps - 1)] + at;
+      const __m256i w = _mm256_set1_epi32(pairs[t / 2]);
+#pragma GCC unroll 2
+      for (int i = 0; i < kRuns; ++i) {
+        const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 16 * i));
+        const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q + 16 * i));
+        low[i] = _mm256_add_epi32(low[i], _mm256_madd_epi16(_mm256_unpacklo_epi16(x, y), w));
+        high[i] = _mm256_add_epi32(high[i], _mm256_madd_epi16(_mm256_unpackhi_epi16(x, y), w));
+      }
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < kRuns; ++i) {
+      auto* d = reinterpret_cast<__m256i*>(sums + 16 * i);
+      _mm256_store_si256(d, _mm256_permute2x128_si256(low[i], high[i], 0x20));
+      _mm256_store_si256(d + 1, _mm256_permute2x128_si256(low[i], high[i], 0x31));
+    }
+  }
+#elif defined(SY_SSE2_PACKING)
+  static constexpr std::int64_t kRun = 8;
+  template <int kRuns>
+  static SY_INLINE void TapSums(const IdepthwiseArgs& args, const std::int32_t* pairs,
+                                std::int64_t at, std::int32_t* sums) {
+    __m128i low[kRuns], high[kRuns];
+#pragma GCC unroll 2
+    for (int i = 0; i < kRuns; ++i) low[i] = high[i] = _mm_set1_epi32(args.start);
+    for (std::int64_t t = 0; t < args.taps; t += 2) {
+      const std::int16_t* p = args.rows[t] + at;
+      const std::int16_t* q = args.rows[MinOf(t + 1, args.taps - 1)] + at;
+      const __m128i w = _mm_set1_epi32(pairs[t / 2]);
+#pragma GCC unroll 2
+      for (int i = 0; i < kRuns; ++i) {
+        const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * i));
+        const __m128i y = _mm_loadu_si128(reinterpret_cast<const __m128i*>(q + 8 * i));
+        low[i] = _mm_add_epi32(low[i], _mm_madd_epi16(_mm_unpacklo_epi16(x, y), w));
+        high[i] = _mm_add_epi32(high[i], _mm_madd_epi16(_mm_unpackhi_epi16(x, y), w));
+      }
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < kRuns; ++i) {
+      auto* d = reinterpret_cast<__m128i*>(sums + 8 * i);
+      _mm_store_si128(d, low[i]);
+      _mm_store_si128(d + 1, high[i]);
+    }
   }
 #else
-  static SY_INLINE void EightSums(const IdepthwiseArgs& args, std::int64_t at, std::int32_t* sums) {
-    for (int i = 0; i < 8; ++i) {
+  static constexpr std::int64_t kRun = 8;
+  template <int kRuns>
+  static SY_INLINE void TapSums(const IdepthwiseArgs& args, const std::int32_t* /*pairs*/,
+                                std::int64_t at, std::int32_t* sums) {
+    for (int i = 0; i < kRuns * 8; ++i) {
       sums[i] = args.start;
       for (std::int64_t t = 0; t < args.taps; ++t)
         sums[i] += args.rows[t][at + i] * args.weights[t];
@@ -688,18 +746,26 @@ struct Igemm {
   }
 
   static void DepthwiseRow(const IdepthwiseArgs& args, std::int64_t n, void* c) {
-    constexpr std::int64_t kRun = kW > 8 ? kW : 8;
     const Rounding rounding = RoundingOf(args.result, args.c_zero, true);
     Columns columns;
     columns.scale[0] = static_cast<double>(args.scale);
-    alignas(64) std::int32_t sums[kRun];
-    for (std::int64_t at = 0; at < n; at += kRun) {
-      for (std::int64_t i = 0; i < kRun; i += 8) EightSums(args, at + i, sums + i);
-      for (std::int64_t v = 0; v < kRun / kW && at + v * kW < n; ++v) {
-        const std::int64_t col = at + v * kW;
-        StoreResult(args.result, columns, rounding, 0, LoadWords(sums, v), MinOf(kW, n - col),
-                    static_cast<char*>(c) + col * SizeOf(args.result));
+    std::int32_t pairs[kMaxPairs];
+    PairWeights(args, pairs);
+    alignas(64) std::int32_t sums[2 * kRun];
+    const std::int64_t size = SizeOf(args.result);
+    for (std::int64_t at = 0; at < n;) {
+      const bool two = n - at > kRun;
+      if (two) {
+        TapSums<2>(args, pairs, at, sums);
+      } else {
+        TapSums<1>(args, pairs, at, sums);
       }
+      const std::int64_t count = MinOf(n - at, two ? 2 * kRun : kRun);
+      for (std::int64_t v = 0; v * kW < count; ++v) {
+        StoreResult(args.result, columns, rounding, 0, LoadWords(sums, v),
+                    MinOf(kW, count - v * kW), static_cast<char*>(c) + (at + v * kW) * size);
+      }
+      at += count;
     }
   }
 
