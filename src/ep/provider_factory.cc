@@ -4,15 +4,10 @@
 
 #include "base/format.h"
 #include "ep/provider_module.h"
-#include "switchyard/base/version.h"
 
 namespace switchyard {
 
-std::string_view AbiStamp() {
-  static const std::string stamp =
-      fmt::format("switchyard {} c++abi {}", Version(), __GXX_ABI_VERSION);
-  return stamp;
-}
+std::string_view AbiStamp() { return kAbiStamp; }
 
 void ProviderCatalog::Add(ProviderFactory factory) {
   const std::lock_guard lock(mutex_);

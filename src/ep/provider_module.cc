@@ -102,11 +102,16 @@ ProviderFactory LoadProviderModule(const std::string& path) {
     Throw(ErrorCode::kFail, "'{}' is not a provider library: it does not export {}", path,
           kProviderEntryName);
   }
+  const char* stamp = entry(nullptr);
+  if (stamp == nullptr || stamp != AbiStamp()) {
+    Throw(ErrorCode::kFail, "provider library '{}' was built for '{}', this is '{}'", path,
+          stamp == nullptr ? "nothing that it tells" : stamp, AbiStamp());
+  }
   ProviderFactory factory;
-  const std::string_view stamp = entry(&factory);
-  if (stamp != AbiStamp()) {
-    Throw(ErrorCode::kFail, "provider library '{}' was built for '{}', this is '{}'", path, stamp,
-          AbiStamp());
+  entry(&factory);
+  if (factory.name.empty() || !factory.create) {
+    Throw(ErrorCode::kFail, "provider library '{}' gives no provider: {}", path,
+          factory.name.empty() ? "it has no name" : "it can't be created");
   }
   return factory;
 }

@@ -1,9 +1,12 @@
 #pragma once
 
-// The version of the library that is linked. Not the version of the headers: compare the two to
-// find a mix.
+// The version of the library that is linked, and that of these headers: compare the two to find a
+// mix.
 
 #include <string_view>
+
+// Of the headers; the library does not build with another one.
+#define SWITCHYARD_HEADER_VERSION "0.1.0"
 
 namespace switchyard {
 

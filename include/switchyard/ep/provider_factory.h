@@ -10,13 +10,20 @@
 #include <string_view>
 #include <vector>
 
+#include "switchyard/base/version.h"
 #include "switchyard/ep/execution_provider.h"
 #include "switchyard/ir/model_writer.h"
 
+#define SWITCHYARD_STRING_OF(x) #x
+#define SWITCHYARD_ABI_STAMP(version, abi) \
+  "switchyard " version " c++abi " SWITCHYARD_STRING_OF(abi)
+
 namespace switchyard {
 
-// "switchyard 0.1.0 <compiler ABI>": the seam is for the same version only.
+// "switchyard 0.1.0 c++abi <number of the compiler's>": the seam is for the same version only. The
+// function answers the library's, the constant is that of the code that includes this header.
 SWITCHYARD_API std::string_view AbiStamp();
+constexpr char kAbiStamp[] = SWITCHYARD_ABI_STAMP(SWITCHYARD_HEADER_VERSION, __GXX_ABI_VERSION);
 
 // What a factory gets besides its options.
 struct ProviderEnvironment {
@@ -70,8 +77,18 @@ class SWITCHYARD_API ProviderCatalog {
   std::vector<ProviderFactory> factories_;
 };
 
-// The C entry point of a provider module: fills in `factory`, answers its ABI stamp.
+// The C entry point of a provider module: answers the module's ABI stamp, and fills in `factory`
+// unless that is nullptr. It is asked with nullptr first: a module of another stamp knows another
+// ProviderFactory and must not touch ours.
 using ProviderEntryFn = const char* (*)(ProviderFactory* factory);
 inline constexpr const char* kProviderEntryName = "SwitchyardProviderEntry";
+
+// What a module's entry point does: `return AnswerProviderEntry(factory, MakeFactory);`. Of
+// internal linkage, so that no other module's stamp is answered.
+[[maybe_unused]] static const char* AnswerProviderEntry(ProviderFactory* factory,
+                                                        ProviderFactory (*make)()) {
+  if (factory != nullptr) *factory = make();
+  return kAbiStamp;
+}
 
 }  // namespace switchyard
