@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/time_limit.h"
 
 namespace switchyard {
 
@@ -64,24 +65,35 @@ class Accountant final : public IResourceAccountant {
     }
     return bytes;
   }
+  using ConstantId = std::pair<const void*, std::uint64_t>;
+  struct Receipt {
+    std::size_t bytes = 0;
+    std::vector<ConstantId> constants;  // first charged by this claim
+  };
   // "": charged; otherwise the figures.
-  std::string Charge(std::size_t bytes, const std::vector<const Node*>& nodes) {
+  std::string Charge(std::size_t bytes, const std::vector<const Node*>& nodes, Receipt* receipt) {
     if (exhausted_ || (budget_ != 0 && consumed_ + bytes > budget_)) {
       exhausted_ = true;
       return fmt::format("over budget: {} bytes used of {}, this needs {} more", consumed_, budget_,
                          bytes);
     }
     consumed_ += bytes;
+    receipt->bytes = bytes;
     for (const Node* node : nodes) {
       for (const NodeArg* input : node->inputs()) {
-        if (input != nullptr && input->is_constant()) charged_.insert(IdOf(*input));
+        if (input == nullptr || !input->is_constant()) continue;
+        if (charged_.insert(IdOf(*input)).second) receipt->constants.push_back(IdOf(*input));
       }
     }
     return {};
   }
+  // The claim came to nothing.
+  void Refund(const Receipt& receipt) {
+    consumed_ -= receipt.bytes;
+    for (const ConstantId& constant : receipt.constants) charged_.erase(constant);
+  }
 
  private:
-  using ConstantId = std::pair<const void*, std::uint64_t>;
   static ConstantId IdOf(const NodeArg& value) {
     return {value.constant()->source_id(), value.constant()->source_offset()};
   }
@@ -113,6 +125,45 @@ bool MakesCycle(const Graph& graph, const std::set<NodeIndex>& group) {
   return false;
 }
 
+// What a group's MetaDef leaves out of what crosses its border; "": nothing.
+std::string BorderGap(const Graph& graph, const IndexedSubGraph& sub) {
+  const IndexedSubGraph::MetaDef& meta = *sub.meta_def;
+  const std::set<NodeIndex> group(sub.nodes.begin(), sub.nodes.end());
+  const std::set<std::string_view> inputs(meta.inputs.begin(), meta.inputs.end());
+  const std::set<std::string_view> outputs(meta.outputs.begin(), meta.outputs.end());
+  std::set<std::string_view> made;
+  for (NodeIndex index : sub.nodes) {
+    const Node& node = *graph.node(index);
+    for (const NodeArg* output : node.outputs()) {
+      if (output == nullptr) continue;
+      made.insert(output->Name());
+      const auto users = output->consumers();
+      const bool leaves = graph.is_output(output) ||
+                          std::any_of(users.begin(), users.end(),
+                                      [&](NodeIndex user) { return group.count(user) == 0; });
+      if (leaves && outputs.count(output->Name()) == 0) {
+        return fmt::format("its group '{}' does not give '{}', which is used outside", meta.name,
+                           output->Name());
+      }
+    }
+    for (const auto list : {node.inputs(), node.implicit_inputs()}) {
+      for (const NodeArg* input : list) {
+        if (input == nullptr || input->is_constant() || group.count(input->producer()) != 0)
+          continue;
+        if (inputs.count(input->Name()) == 0) {
+          return fmt::format("its group '{}' does not take '{}', which comes from outside",
+                             meta.name, input->Name());
+        }
+      }
+    }
+  }
+  for (std::string_view name : outputs) {
+    if (graph.FindValue(name) != nullptr && made.count(name) == 0)
+      return fmt::format("its group '{}' gives '{}', which is made outside", meta.name, name);
+  }
+  return {};
+}
+
 class Partitioner {
  public:
   Partitioner(PartitionOptions& options) : options_(options) {
@@ -129,9 +180,10 @@ class Partitioner {
   }
 
  private:
+  static constexpr int kMaxRounds = 64;
+
   // Inlines function operators that nobody takes until none is left. Asks only.
   void OpenFunctions(Graph& graph) {
-    constexpr int kMaxRounds = 64;
     for (int round = 0; round < kMaxRounds; ++round) {
       Placement trial;
       for (Accountant& accountant : accountants_) accountant = Accountant(accountant.budget());
@@ -159,9 +211,13 @@ class Partitioner {
 
   void Assign(Graph& graph, bool final, Placement& placement) {
     Placements& placements = placement.nodes[&graph];
-    for (NodeIndex index : graph.TopologicalOrder()) placements.try_emplace(index);
-    for (std::size_t p = 0; p < options_.providers.size(); ++p) {
-      Ask(graph, static_cast<int>(p), final, placements);
+    for (int round = 0; round < kMaxRounds; ++round) {
+      for (NodeIndex index : graph.TopologicalOrder()) placements.try_emplace(index);
+      for (std::size_t p = 0; p < options_.providers.size(); ++p) {
+        Ask(graph, static_cast<int>(p), final, placements);
+      }
+      // Functions that a claim held until Compile dissolved it.
+      if (!final || !InlineLeft(graph, placements)) break;
     }
     const std::vector<NodeIndex> order(graph.TopologicalOrder().begin(),
                                        graph.TopologicalOrder().end());
@@ -177,7 +233,29 @@ class Partitioner {
     }
   }
 
+  // Whether there is anything new to be asked about. What was said of a function holds for the
+  // nodes of its body until something else is said.
+  bool InlineLeft(Graph& graph, Placements& placements) {
+    if (!options_.inline_function) return false;
+    bool inlined = false;
+    const std::vector<NodeIndex> order(graph.TopologicalOrder().begin(),
+                                       graph.TopologicalOrder().end());
+    for (NodeIndex index : order) {
+      Node& node = *graph.node(index);
+      if (placements.at(index).provider >= 0 || IsControlFlow(node)) continue;
+      const NodeIndex first = graph.node_limit();
+      if (!options_.inline_function(graph, node)) continue;
+      inlined = true;
+      for (NodeIndex made = first; made < graph.node_limit(); ++made) {
+        if (graph.node(made) != nullptr) placements[made].refusals = placements.at(index).refusals;
+      }
+      placements.erase(index);
+    }
+    return inlined;
+  }
+
   void Ask(Graph& graph, int p, bool final, Placements& placements) {
+    CheckTimeLimit();
     std::vector<NodeIndex> open;
     for (NodeIndex index : graph.TopologicalOrder()) {
       if (placements.at(index).provider < 0) open.push_back(index);
@@ -250,10 +328,14 @@ class Partitioner {
       if (IsControlFlow(*nodes[0])) return;
       kernel = lookup.LookUpKernel(*nodes[0]);
       if (kernel == nullptr) return;
+    } else if (const std::string gap = BorderGap(graph, sub); !gap.empty()) {
+      return refuse(gap);
     } else if (MakesCycle(graph, {sub.nodes.begin(), sub.nodes.end()})) {
       return refuse("its group would make a cycle through a node outside");
     }
-    if (std::string over = accountants_[pu].Charge(claim.resource_bytes.value_or(bytes), nodes);
+    Accountant::Receipt receipt;
+    if (std::string over =
+            accountants_[pu].Charge(claim.resource_bytes.value_or(bytes), nodes, &receipt);
         !over.empty()) {
       return refuse(over);
     }
@@ -265,14 +347,13 @@ class Partitioner {
       placement.cause = p == 0 ? "first in the list" : "first provider that takes it";
     } else if (!final) {
       for (NodeIndex index : sub.nodes) placements.at(index).provider = p;
-    } else {
-      Fuse(graph, p, claim, refuse, placements);
+    } else if (!Fuse(graph, p, claim, placements)) {
+      accountants_[pu].Refund(receipt);
     }
   }
 
-  template <typename Refuse>
-  void Fuse(Graph& graph, int p, ComputeCapability& claim, const Refuse& refuse,
-            Placements& placements) {
+  // false: the provider can't compile the group after all.
+  bool Fuse(Graph& graph, int p, ComputeCapability& claim, Placements& placements) {
     auto group = std::make_shared<FusedGroup>();
     group->claim = std::move(claim.sub_graph);
     const IndexedSubGraph::MetaDef& meta = *group->claim->meta_def;
@@ -309,8 +390,7 @@ class Partitioner {
         AddRefusal(placements.at(index), options_.providers.name(static_cast<std::size_t>(p)),
                    text);
       }
-      static_cast<void>(refuse);
-      return;
+      return false;
     }
     for (NodeIndex index : group->claim->nodes) {
       graph.RemoveNode(index);
@@ -324,6 +404,7 @@ class Partitioner {
     placement.cause =
         fmt::format("group of {} nodes compiled by the provider", group->node_names.size());
     placement.fused = std::move(group);
+    return true;
   }
 
   static void MakeScratch(const Graph& graph, const IndexedSubGraph::MetaDef& meta,

@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "ir/functions.h"
 #include "runtime/constant_store.h"
 #include "runtime/copies.h"
 #include "switchyard/ir/text.h"
@@ -59,6 +60,8 @@ class Toy final : public IExecutionProvider {
     if (mine.empty()) return claims;
     claims.push_back(
         std::make_unique<ComputeCapability>(MakeFusedSubGraph(graph, mine, Type() + "_0", "toy")));
+    IndexedSubGraph::MetaDef& meta = *claims[0]->sub_graph->meta_def;
+    if (change_meta_) change_meta_(meta);
     if (twice_) claims[0]->sub_graph->nodes.push_back(mine[0]);
     for (NodeIndex taken : also_) {
       auto sub = std::make_unique<IndexedSubGraph>();
@@ -88,6 +91,11 @@ class Toy final : public IExecutionProvider {
   std::function<void()> fail;
   bool twice_ = false;
   std::vector<NodeIndex> also_;
+  std::function<void(IndexedSubGraph::MetaDef&)> change_meta_;
+
+  void AddKernel(const std::string& op) {
+    registry_->Register(KernelCreateInfo::For(op).Make<Nothing>());
+  }
 
  private:
   std::set<std::string> ops_;
@@ -111,6 +119,10 @@ struct Stage {
   }
   Placement Run(Graph& graph, std::vector<std::size_t> budgets = {}) {
     PartitionOptions options{providers, {}, 0, optimizers, nullptr, std::move(budgets), {}};
+    options.inline_function = [](Graph& inside, Node& node) {
+      static const OpSchemaRegistry schemas;
+      return InlineNode(inside, node.Index(), schemas).has_value();
+    };
     return PartitionGraph(graph, options);
   }
   ExecutionProviders providers;
@@ -188,6 +200,57 @@ TEST(Partition, NotImplementedDissolvesTheGroup) {
   EXPECT_EQ(Show(*graph, placement, stage), "Neg:B Abs:B Exp:B Log:B");
   EXPECT_NE(placement.of(*graph, graph->TopologicalOrder()[1]).refusals[0].second.find("rank 7"),
             std::string::npos);
+}
+
+TEST(Partition, FunctionsOfADissolvedGroupAreOpenedAndOfferedOn) {
+  const auto toy = std::make_shared<Toy>("A", std::set<std::string>{"LessOrEqual", "Not"}, true);
+  toy->fail = [] { throw Error(ErrorCode::kNotImplemented, "rank 7"); };
+  Stage stage(
+      {toy, std::make_shared<Toy>("B", std::set<std::string>{"Less", "Equal", "Or", "Not"})});
+  const auto graph = ParseGraph(
+      "ir 8\nopset 16\ngraph main (float[2] x, float[2] z) => (bool[2] y) { bool[2] a = "
+      "LessOrEqual(x, z) y = Not(a) }");
+  const Placement placement = stage.Run(*graph);
+  std::multiset<std::string> rows;
+  for (NodeIndex index : graph->TopologicalOrder()) {
+    const NodePlacement& row = placement.of(*graph, index);
+    rows.insert(graph->node(index)->OpType() + std::to_string(row.provider));
+    EXPECT_NE(row.refusals.at(0).second.find("rank 7"), std::string::npos);
+  }
+  EXPECT_EQ(rows, (std::multiset<std::string>{"Less1", "Equal1", "Or1", "Not1"}));
+}
+
+TEST(Partition, ADissolvedGroupGivesItsBytesBack) {
+  const auto toy = std::make_shared<Toy>("A", std::set<std::string>{"Add"}, true);
+  toy->fail = [] { throw Error(ErrorCode::kNotImplemented, "rank 7"); };
+  toy->AddKernel("Mul");
+  const auto graph = Parse(
+      "(float[4] x) => (float[4] y) { float[4] w = {1,2,3,4} float[4] v = {5,6,7,8} a = Add(x, w) "
+      "y = Mul(a, v) }");
+  toy->also_ = {graph->TopologicalOrder()[1]};
+  Stage stage({toy, std::make_shared<Toy>("B", std::set<std::string>{"Add", "Mul"})});
+  const Placement placement = stage.Run(*graph, {20});
+  EXPECT_EQ(Show(*graph, placement, stage), "Add:B Mul:A");
+}
+
+TEST(Partition, AGroupThatHidesWhatCrossesItsBorderIsRefused) {
+  const std::pair<std::function<void(IndexedSubGraph::MetaDef&)>, const char*> changes[] = {
+      {[](auto& meta) { meta.outputs.clear(); }, "does not give 'c', which is used outside"},
+      {[](auto& meta) { meta.inputs.clear(); }, "does not take 'a', which comes from outside"},
+      {[](auto& meta) { meta.outputs.push_back("y"); }, "gives 'y', which is made outside"},
+  };
+  for (const auto& [change, words] : changes) {
+    const auto toy = std::make_shared<Toy>("A", std::set<std::string>{"Abs", "Exp"}, true);
+    toy->change_meta_ = change;
+    Stage stage(
+        {toy, std::make_shared<Toy>("B", std::set<std::string>{"Neg", "Abs", "Exp", "Log"})});
+    const auto graph = Parse(kChain);
+    const Placement placement = stage.Run(*graph);
+    EXPECT_EQ(Show(*graph, placement, stage), "Neg:B Abs:B Exp:B Log:B");
+    const std::string reason =
+        placement.of(*graph, graph->TopologicalOrder()[1]).refusals.at(0).second;
+    EXPECT_NE(reason.find(words), std::string::npos) << reason;
+  }
 }
 
 TEST(Partition, OtherFailuresOfCompileAreEpFail) {
