@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <string>
 
 #include "base/format.h"
 #include "ir/in_node.h"
@@ -405,15 +407,42 @@ class SegmentBinder {
     SegmentArena::Chunk& chunk = arena.chunks[static_cast<std::size_t>(space)];
     if (layout.total <= chunk.bytes) return;
     const AllocatorPtr& allocator = env_.spaces.allocator(space);
+    state_.WaitForStreams();  // of a body's earlier iterations
     chunk.storage.reset();
     chunk.bytes = 0;
-    void* block = allocator->Alloc(layout.total);
+    void* block = nullptr;
+    try {
+      block = allocator->Alloc(layout.total);
+    } catch (const Error& error) {
+      throw error.WithContext(LargestAsker(space));
+    } catch (const std::bad_alloc&) {
+      Throw(ErrorCode::kRuntimeException, "{}: out of memory: {} bytes asked for",
+            LargestAsker(space), layout.total);
+    }
     chunk.storage = StoragePtr(block, [allocator](void* p) { allocator->Free(p); });
     chunk.bytes = layout.total;
     std::uint64_t seen = env_.counters.arena_bytes.load();
     while (layout.total > seen &&
            !env_.counters.arena_bytes.compare_exchange_weak(seen, layout.total)) {
     }
+  }
+
+  // The step that needs most of the working memory in a space, for an error.
+  std::string LargestAsker(int space) const {
+    std::size_t most = 0;
+    std::int32_t step = -1;
+    const auto look = [&](std::uint32_t request, std::int32_t who) {
+      if (state_.request_spaces[request] != space || state_.requests[request].bytes < most) return;
+      most = state_.requests[request].bytes;
+      step = who;
+    };
+    for (const auto& placed : seg_.placed)
+      look(placed.request, plan_.values[placed.value].producer);
+    for (const auto& scratch : seg_.scratch)
+      look(scratch.request, static_cast<std::int32_t>(scratch.step));
+    if (step < 0) return "working memory";
+    return fmt::format("{}, which needs {} bytes of the working memory",
+                       plan_.steps[static_cast<std::size_t>(step)].node->Describe(), most);
   }
 
   const BindEnvironment& env_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/time_limit.h"
 
 namespace switchyard {
 namespace {
@@ -17,6 +18,7 @@ std::tuple<const void*, std::uint64_t, std::size_t, std::string> KeyOf(const Con
 }  // namespace
 
 const Tensor& ConstantStore::Dense(const ConstantPtr& constant, int space) {
+  CheckTimeLimit();
   const auto [it, fresh] = dense_.try_emplace({KeyOf(*constant, ""), space});
   if (!fresh) return it->second;
   held_.push_back(constant);
@@ -63,8 +65,10 @@ void ConstantStore::EndPacking() {
 void ConstantStore::Fill(const Block& block, ThreadTeam& team) {
   const std::int64_t parts = std::max<std::int64_t>(block.form.parts, 1);
   const std::int64_t chunks = std::min<std::int64_t>(parts, 64);
+  const TimeLimit* limit = TimeLimit::Current();
   const auto spread = [&](auto&& pack) {
     team.ParallelFor(chunks, [&](std::int64_t chunk, int) {
+      if (limit != nullptr) limit->Check();
       pack(parts * chunk / chunks, parts * (chunk + 1) / chunks);
     });
   };

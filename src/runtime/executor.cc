@@ -106,13 +106,12 @@ void Executor::Run(std::span<const OrtValue* const> inputs, std::span<OutputSink
                                              : setup_.plan.values[id].caller_output == index;
       Deliver(id, sinks[i], own ? state_.placed[i] : nullptr, &results[i]);
     }
-    FinishStreams();
+    state_.WaitForStreams();
     ReleaseHeap();
   } catch (...) {
     for (std::size_t p = 0; p < state_.streams.size(); ++p) {
-      if (!state_.stream_busy[p]) continue;
       try {
-        state_.streams[p]->Synchronize();
+        state_.WaitForStreams();         // goes on behind the one that failed
       } catch (const std::exception&) {  // the first error is the one to report
       }
     }
@@ -141,13 +140,6 @@ void Executor::ReleaseHeap() {
     tensor.set_data(row->second);
   }
   state_.redirected.clear();
-}
-
-void Executor::FinishStreams() {
-  for (std::size_t p = 0; p < state_.streams.size(); ++p) {
-    if (state_.stream_busy[p]) state_.streams[p]->Synchronize();
-    state_.stream_busy[p] = false;
-  }
 }
 
 // Chooses the frame that has seen these shapes, else the one unused for longest.
@@ -373,6 +365,7 @@ Tensor& Executor::UseOwnRoom(PlanValueId id, const Dims& dims) {
   RunState::Dynamic& room = state_.dynamic[id];
   if (bytes > room.bytes) {
     const AllocatorPtr& allocator = setup_.spaces.allocator(value.space);
+    if (value.space != kHostSpace) state_.WaitForStreams();
     room.storage.reset();
     room.bytes = 0;
     const std::size_t capacity = room.ever ? bytes + bytes / 4 : bytes;
@@ -495,6 +488,7 @@ void Executor::RunCopy(const Step& step) {
   setup_.spaces.Copy(source, target, stream);
   if (stream != nullptr) {
     state_.stream_busy[provider] = true;
+    if (source.device().is_host()) host_is_read_ = true;
     if (target_space == kHostSpace && !step.for_caller) {
       stream->Synchronize();
       state_.stream_busy[provider] = false;
@@ -525,6 +519,7 @@ void Executor::Deliver(PlanValueId id, OutputSink* sink, const void* placed, Ort
   const int space = sink->wanted_space();
   Tensor copy = sink->Place(tensor.type(), tensor.dims(), space);
   if (copy.raw() != tensor.raw()) {
+    if (!tensor.device().is_host() || !copy.device().is_host()) state_.WaitForStreams();
     setup_.spaces.Copy(tensor, copy, nullptr);
     if (!tensor.device().is_host() || !copy.device().is_host()) {
       setup_.counters.copies.fetch_add(1, std::memory_order_relaxed);

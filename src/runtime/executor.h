@@ -44,6 +44,8 @@ class Executor {
 
  private:
   class Context;
+  class LoopRun;
+  class ScanRun;
   friend class Context;
 
   void Feed(std::span<const OrtValue* const> inputs);
@@ -65,14 +67,18 @@ class Executor {
   // Memory for an output whose dims the step itself tells.
   Tensor& Allocate(PlanValueId id, std::span<const std::int64_t> dims);
   Tensor& UseOwnRoom(PlanValueId id, const Dims& dims);
-  void FinishStreams();
   void ReleaseHeap();
   OrtValue& Argument(std::uint32_t at) { return frame_->values[setup_.plan.arguments[at]]; }
   bool HasArgument(std::uint32_t at) const { return setup_.plan.arguments[at] != kAbsent; }
   void CheckTerminated() const;
   OrtValue CarryOver(PlanValueId made, const OrtValue& before, OutputSink& sink);
   void DropInputs(const Block& body);
-  OrtValue Arrange(OrtValue stacked, std::int64_t axis, bool reversed, const Node& node);
+  void LeaveBody(bool on_device) noexcept;
+  // Before a body runs again: queued copies may still read what it is about to write.
+  void WaitForUploads() {
+    if (host_is_read_) state_.WaitForStreams();
+    host_is_read_ = false;
+  }
 
   Setup setup_;
   RunState& state_;
@@ -81,6 +87,7 @@ class Executor {
   BindEnvironment env_;
   Frame* frame_ = nullptr;
   std::span<OutputSink* const> sinks_;  // of the block that is running
+  bool host_is_read_ = false;           // by copies that are still queued
 };
 
 }  // namespace switchyard

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/format.h"
+#include "base/time_limit.h"
 
 namespace switchyard {
 namespace {
@@ -199,6 +200,7 @@ class PlanBuilder {
   }
 
   void AddKernel(const Graph& graph, const Node& node, Step* step) {
+    CheckTimeLimit();
     const NodePlacement& placement = placement_.of(graph, node.Index());
     step->provider = placement.provider;
     step->infer = options_.inference.Find(node);

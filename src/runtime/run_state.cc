@@ -58,4 +58,12 @@ RunState::RunState(const Plan& plan, const ExecutionProviders& providers)
   inferred_inputs.reserve(most_inputs);
 }
 
+void RunState::WaitForStreams() {
+  for (std::size_t p = 0; p < streams.size(); ++p) {
+    if (!stream_busy[p]) continue;
+    stream_busy[p] = false;
+    streams[p]->Synchronize();
+  }
+}
+
 }  // namespace switchyard

@@ -130,6 +130,9 @@ struct RunCounters {
 
 struct RunState {
   RunState(const Plan& plan, const ExecutionProviders& providers);
+  // The host waits for all that is queued: before it looks at, reuses or frees memory that queued
+  // work still reads or writes. Nothing queued: nothing done.
+  void WaitForStreams();
 
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::vector<SegmentArena>> arenas;  // per block, per segment

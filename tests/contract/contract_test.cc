@@ -96,6 +96,43 @@ TEST_P(Contract, StreamsAreInOrder) {
   stream->Synchronize();
 }
 
+TEST_P(Contract, CopiesAreQueuedBehindOneAnother) {
+  const auto stream = provider_->CreateStream(), other = provider_->CreateStream();
+  const auto transfer = provider_->GetDataTransfer();
+  if (stream == nullptr || transfer == nullptr) return;
+  ASSERT_NE(other, nullptr);
+  const AllocatorPtr allocator = provider_->CreatePreferredAllocators()[0];
+  const std::int64_t dims[] = {4097};
+  const OrtValue source = Floats({4097}, 12);
+  Tensor first(DataType::kFloat, dims, allocator), second(DataType::kFloat, dims, allocator);
+  Tensor back(DataType::kFloat, dims, MakeHostAllocator());
+  transfer->Copy(source.tensor(), first, stream.get());
+  transfer->Copy(first, second, stream.get());
+  // Another queue goes on where the first one is at the mark.
+  const auto mark = stream->Record();
+  if (!other->Wait(*mark)) mark->HostWait();
+  transfer->Copy(second, back, other.get());
+  other->Synchronize();
+  EXPECT_EQ(Difference({OrtValue(back)}, {source}, 0, 0), "");
+  stream->Synchronize();
+}
+
+class HostEvent final : public Event {
+ public:
+  void HostWait() override { waited = true; }
+  bool waited = false;
+};
+
+TEST_P(Contract, AStreamRefusesMarksOfOthers) {
+  const auto stream = provider_->CreateStream();
+  if (stream == nullptr) return;
+  HostEvent event;
+  if (stream->Wait(event)) {
+    stream->Synchronize();
+    EXPECT_TRUE(event.waited) << "it said that it waits";
+  }
+}
+
 class RegistryLookup final : public IKernelLookup {
  public:
   explicit RegistryLookup(std::shared_ptr<KernelRegistry> registry)
@@ -244,8 +281,22 @@ TEST_P(Contract, ATerminatedRunLeavesTheSessionUsable) {
   EXPECT_EQ(RunAll(*session, feeds).size(), 1u);
 }
 
+TEST(ProviderModule, OfAnotherVersionIsRefusedBeforeItFillsAnythingIn) {
+  ProviderCatalog catalog;
+  try {
+    catalog.LoadLibrary(OTHER_STAMP_MODULE);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kFail);
+    EXPECT_NE(error.message().find("switchyard 99.0.0 c++abi 1"), std::string::npos);
+    EXPECT_NE(error.message().find(AbiStamp()), std::string::npos);
+  }
+  EXPECT_TRUE(catalog.all().empty());
+}
+
 std::vector<std::string> ProviderNames() {
-  std::vector<std::string> names = {"cpu", "vault", "vault?device_id=1", "compiler", "skeleton"};
+  std::vector<std::string> names = {"cpu",           "vault",    "vault?device_id=1",
+                                    "vault?async=1", "compiler", "skeleton"};
   const std::string modules = PROVIDER_MODULES;
   for (std::size_t at = 0; at < modules.size();) {
     const std::size_t end = std::min(modules.find(',', at), modules.size());

@@ -34,6 +34,13 @@ TEST_P(Placement, EqualsTheCpuAndCopiesAsWritten) {
 
 const Case kCases[] = {
     {"FastestDetVault", "fastestdet", {"vault", "cpu"}, 2},
+    {"FastestDetQueues", "fastestdet", {"vault?async=1", "cpu"}, 2},
+    {"FastestDetTwoQueues",
+     "fastestdet",
+     {"vault?async=1&ops=Conv,Relu", "vault?device_id=1&async=1", "cpu"},
+     49},
+    {"BertQueuesAndHost", "bert_mlm", {"vault?async=1&ops=MatMul,Gemm,Add", "compiler", "cpu"}, 46},
+    {"SileroQueues", "silero_vad", {"vault?async=1&ops=Conv,LSTM", "compiler", "cpu"}, 17},
     {"FastestDetCompiler", "fastestdet", {"compiler", "cpu"}, 0},
     {"FastestDetVaultCompiler", "fastestdet", {"vault?ops=Conv,Relu", "compiler", "cpu"}, 48},
     {"FastestDetTwoVaults", "fastestdet", {"vault?ops=Conv,Relu", "vault?device_id=1", "cpu"}, 49},

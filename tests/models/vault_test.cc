@@ -110,6 +110,47 @@ TEST(LoopBody, RunsOnTheVault) {
   }
 }
 
+TEST(LoopBody, QueuesAreWaitedFor) {
+  Feeds feeds;
+  feeds.Add("n", Filled({}, 5));
+  feeds.Add("start", Floats({3}, 1));
+  feeds.Add("step", Floats({3}, 2));
+  const auto alone = RunAll(*LoadText(kLoop, OptionsWith({"cpu"})), feeds);
+  for (const char* vault : {"vault?async=1&ops=Add,Mul", "vault?async=1&ops=Add",
+                            "vault?async=1&ops=Mul", "vault?async=1"}) {
+    const auto session = LoadText(kLoop, OptionsWith({vault, "cpu"}));
+    for (int run = 0; run < 2; ++run)
+      EXPECT_EQ(Difference(RunAll(*session, feeds), alone, 0, 0), "") << vault;
+  }
+}
+
+// Buffers of the state and the arena are replaced while work on them is queued.
+constexpr const char* kGrowing = R"(opset 13
+graph growing (int64[] n, float[K] start) => (float[?] last) {
+  bool[] go = {1}
+  float[1] one = {1}
+  last = "loop": Loop<body=graph body (int64[] i, bool[] c, float[?] v) => (bool[] c2, float[?] w) {
+    c2 = Identity(c)
+    a = "abs": Abs(v)
+    b = "neg": Neg(a)
+    s = "add": Add(b, one)
+    w = "join": Concat<axis=0>(s, v)
+  }>(n, go, start)
+})";
+
+TEST(LoopBody, GrowsOnAQueue) {
+  Feeds feeds;
+  feeds.Add("n", Filled({}, 6));
+  feeds.Add("start", Floats({3}, 1));
+  const auto alone = RunAll(*LoadText(kGrowing, OptionsWith({"cpu"})), feeds);
+  for (const char* vault :
+       {"vault?async=1", "vault?async=1&ops=Abs,Add", "vault?async=1&ops=Neg"}) {
+    const auto session = LoadText(kGrowing, OptionsWith({vault, "cpu"}));
+    for (int run = 0; run < 2; ++run)
+      EXPECT_EQ(Difference(RunAll(*session, feeds), alone, 0, 0), "") << vault;
+  }
+}
+
 constexpr const char* kTwoLayers = R"(opset 13
 graph layers (float[N,4] x) => (float[N,4] y) {
   float[4,4] w1 = fill(0.5)

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "support/vault_provider/vault_queue.h"
 #include "switchyard/tensor/ort_value.h"
 
 namespace switchyard::test {
@@ -35,24 +36,39 @@ class HostPreparation final : public PrepareContext {
   std::span<const std::int64_t> output_dims(std::size_t i, bool* known) const override {
     return outer_.output_dims(i, known);
   }
-  void SetScratch(std::size_t bytes) override { outer_.SetScratch(bytes); }
+  // Scratch is the kernel's own: queued work must not share it with the host's steps.
+  void SetScratch(std::size_t bytes) override { scratch_ = bytes; }
   void* state() override { return outer_.state(); }
   int team_size() const override { return outer_.team_size(); }
+  std::size_t scratch() const { return scratch_; }
 
  private:
   PrepareContext& outer_;
+  std::size_t scratch_ = 0;
 };
 
-// The kernel's arguments in host memory.
+// What Prepare leaves behind the kernel's own state.
+struct Prepared {
+  std::uint64_t known_outputs = 0;
+  std::size_t scratch = 0;
+};
+
+// The kernel's arguments in host memory. Outlives the context that it was made from.
 class HostContext final : public OpKernelContext {
  public:
-  HostContext(OpKernelContext& outer, const void* state, std::span<const std::byte* const> packed)
-      : in_(outer.num_inputs()), out_(outer.num_outputs()) {
+  HostContext(OpKernelContext& outer, std::span<const std::byte> state, std::size_t scratch,
+              std::span<const std::byte* const> packed)
+      : in_(outer.num_inputs()),
+        out_(outer.num_outputs()),
+        own_state_((state.size() + 15) / 16),
+        own_scratch_(scratch == 0 ? nullptr : MakeHostAllocator()->Alloc(scratch),
+                     [](void* block) { MakeHostAllocator()->Free(block); }) {
+    if (!state.empty()) std::memcpy(own_state_.data(), state.data(), state.size());
     node_ = &outer.node();
     num_inputs_ = in_.size();
     num_outputs_ = out_.size();
-    scratch_ = outer.scratch();
-    state_ = state;
+    scratch_ = own_scratch_.get();
+    state_ = own_state_.data();
     packed_ = packed.data();
     team_ = &outer.team();
     run_options_ = &outer.run_options();
@@ -67,6 +83,8 @@ class HostContext final : public OpKernelContext {
       if (outer.has_output(i)) out_arguments_[i] = &out_[i];
     }
   }
+  HostContext(const HostContext&) = delete;
+  HostContext& operator=(const HostContext&) = delete;
   OrtValue& in(std::size_t i) { return in_[i]; }
   OrtValue& out(std::size_t i) { return out_[i]; }
 
@@ -83,9 +101,26 @@ class HostContext final : public OpKernelContext {
   }
   void StoreOutput(std::size_t i, OrtValue value) override { out_[i] = std::move(value); }
 
+  struct alignas(16) Block {
+    std::byte bytes[16];
+  };
   std::vector<OrtValue> in_, out_;
   std::vector<const OrtValue*> in_arguments_;
   std::vector<OrtValue*> out_arguments_;
+  std::vector<Block> own_state_;
+  std::shared_ptr<void> own_scratch_;
+};
+
+// One execution, now or when the queue comes to it.
+struct Call {
+  Call(OpKernelContext& context, std::span<const std::byte> state, std::size_t scratch,
+       std::span<const std::byte* const> packed)
+      : host(context, state, scratch, packed),
+        sources(context.num_inputs()),
+        targets(context.num_outputs()) {}
+  HostContext host;
+  std::vector<OrtValue> sources;  // as they lie in the vault, or on the host
+  std::vector<Tensor> targets;    // planned outputs
 };
 
 class VaultKernel final : public OpKernel {
@@ -103,61 +138,93 @@ class VaultKernel final : public OpKernel {
     known_at_ = (kernel_->state_bytes() + 7) / 8 * 8;
   }
 
-  std::size_t state_bytes() const override { return known_at_ + sizeof(std::uint64_t); }
+  std::size_t state_bytes() const override { return known_at_ + sizeof(Prepared); }
   std::string Variant() const override { return kernel_->Variant(); }
 
   void Prepare(PrepareContext& context) const override {
     HostPreparation host(context);
     kernel_->Prepare(host);
-    std::uint64_t known_outputs = 0;
+    Prepared prepared;
+    prepared.scratch = host.scratch();
     for (std::size_t i = 0; i < context.node().outputs().size(); ++i) {
       bool known = false;
       if (context.node().outputs()[i] != nullptr) context.output_dims(i, &known);
-      if (known) known_outputs |= std::uint64_t{1} << i;
+      if (known) prepared.known_outputs |= std::uint64_t{1} << i;
     }
-    std::memcpy(static_cast<std::byte*>(context.state()) + known_at_, &known_outputs,
-                sizeof known_outputs);
+    std::memcpy(static_cast<std::byte*>(context.state()) + known_at_, &prepared, sizeof prepared);
   }
 
   void Compute(OpKernelContext& context) const override {
     const std::byte* state = &context.State<std::byte>();
-    std::uint64_t known_outputs = 0;
-    std::memcpy(&known_outputs, state + known_at_, sizeof known_outputs);
+    Prepared prepared;
+    std::memcpy(&prepared, state + known_at_, sizeof prepared);
     std::call_once(packed_once_, [&] { Pack(context); });
-    HostContext host(context, state, packed_);
+    const auto call = std::make_shared<Call>(context, std::span(state, kernel_->state_bytes()),
+                                             prepared.scratch, packed_);
+    bool queued = true;  // all that the host sees of it is in the vault
     for (std::size_t i = 0; i < context.num_inputs(); ++i) {
-      if (context.has_input(i)) host.in(i) = Fetch(context, i);
+      if (context.has_input(i)) call->sources[i] = Source(context, i);
     }
     for (std::size_t i = 0; i < context.num_outputs(); ++i) {
-      if (!context.has_output(i) || !Bit(known_outputs, i)) continue;
-      const Tensor& planned = context.Output(i);
-      host.out(i) = Tensor(planned.type(), planned.dims(), MakeHostAllocator());
+      if (!context.has_output(i)) continue;
+      const bool known = Bit(prepared.known_outputs, i);
+      queued &= known && !Bit(host_outputs_, i);
+      if (known) call->targets[i] = context.Output(i);
     }
-    kernel_->Compute(host);
+    auto* stream = dynamic_cast<VaultStream*>(context.stream());
+    if (stream != nullptr && queued) {
+      stream->Add([this, call] {
+        Work(*call);
+        for (std::size_t i = 0; i < call->targets.size(); ++i) {
+          if (call->host.has_output(i)) Store(i, call->host.out(i).tensor(), call->targets[i]);
+        }
+      });
+      return;
+    }
+    if (stream != nullptr) stream->Synchronize();
+    Work(*call);
     for (std::size_t i = 0; i < context.num_outputs(); ++i) {
-      if (context.has_output(i)) Deliver(context, i, Bit(known_outputs, i), host.out(i));
+      if (context.has_output(i))
+        Deliver(context, i, Bit(prepared.known_outputs, i), call->host.out(i));
     }
   }
 
  private:
-  OrtValue Fetch(OpKernelContext& context, std::size_t i) const {
+  // Host memory may be another step's by the time that the queue comes to this one.
+  OrtValue Source(OpKernelContext& context, std::size_t i) const {
     const OrtValue& value = context.InputValue(i);
-    if (!value.is_tensor() || Bit(host_inputs_, i)) return value;
+    if (!value.is_tensor()) return value;
     const Tensor& tensor = value.tensor();
+    if (Bit(host_inputs_, i)) return tensor.Clone(MakeHostAllocator());
     if (!(tensor.device() == memory_->info().device)) {
       context.Fail("input " + std::to_string(i) + " is on " + tensor.device().ToString() +
                        ", expected it on " + memory_->info().device.ToString(),
                    ErrorCode::kEpFail);
     }
+    return value;
+  }
+
+  OrtValue Loaded(const OrtValue& value) const {
+    if (!value.is_tensor() || value.tensor().device().is_host()) return value;
+    const Tensor& tensor = value.tensor();
     Tensor host(tensor.type(), tensor.dims(), MakeHostAllocator());
     memory_->Load(tensor.raw(), host.raw_mutable(), tensor.bytes());
     return host;
   }
 
-  void Deliver(OpKernelContext& context, std::size_t i, bool known, OrtValue& made) const {
-    if (!made.is_tensor()) return context.SetOutput(i, made);
-    const Tensor& host = made.tensor();
-    Tensor& target = known ? context.Output(i) : context.Output(i, host.dims());
+  void Work(Call& call) const {
+    for (std::size_t i = 0; i < call.sources.size(); ++i) {
+      if (call.host.has_input(i)) call.host.in(i) = Loaded(call.sources[i]);
+    }
+    for (std::size_t i = 0; i < call.targets.size(); ++i) {
+      const Tensor& planned = call.targets[i];
+      if (planned.type() == DataType::kUndefined) continue;
+      call.host.out(i) = Tensor(planned.type(), planned.dims(), MakeHostAllocator());
+    }
+    kernel_->Compute(call.host);
+  }
+
+  void Store(std::size_t i, const Tensor& host, Tensor& target) const {
     if (Bit(host_outputs_, i)) {
       if (host.size() != 0) std::memcpy(target.raw_mutable(), host.raw(), host.bytes());
     } else {
@@ -165,10 +232,16 @@ class VaultKernel final : public OpKernel {
     }
   }
 
+  void Deliver(OpKernelContext& context, std::size_t i, bool known, OrtValue& made) const {
+    if (!made.is_tensor()) return context.SetOutput(i, made);
+    const Tensor& host = made.tensor();
+    Store(i, host, known ? context.Output(i) : context.Output(i, host.dims()));
+  }
+
   // From the constant as it lies in the vault.
   void Pack(OpKernelContext& context) const {
     for (const OpKernelInfo::Request& request : requests_) {
-      const OrtValue dense = Fetch(context, request.input);
+      const OrtValue dense = Loaded(Source(context, request.input));
       const std::size_t bytes = std::max<std::size_t>(request.form.bytes, 1);
       const std::int64_t dims[] = {static_cast<std::int64_t>(bytes)};
       Tensor block(DataType::kUint8, dims, MakeHostAllocator());

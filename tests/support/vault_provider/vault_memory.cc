@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "support/vault_provider/vault_queue.h"
 
 namespace switchyard::test {
 namespace {
@@ -121,26 +122,27 @@ bool VaultTransfer::CanCopy(const OrtDevice& source, const OrtDevice& destinatio
   return (from && to) || (from && destination.is_host()) || (to && source.is_host());
 }
 
-void VaultTransfer::Copy(const Tensor& source, Tensor& destination, Stream*) const {
+void VaultTransfer::Copy(const Tensor& source, Tensor& destination, Stream* stream) const {
   if (!CanCopy(source.device(), destination.device())) {
     Throw(ErrorCode::kEpFail, "{} can't copy from {} to {}", memory_->info().device.ToString(),
           source.device().ToString(), destination.device().ToString());
   }
+  const bool in = source.device().is_host(), out = destination.device().is_host();
   const std::size_t bytes = source.bytes();
-  if (source.device().is_host()) {
-    memory_->Store(source.raw(), destination.raw_mutable(), bytes);
-    ++traffic_->in;
-    traffic_->in_bytes += bytes;
-  } else if (destination.device().is_host()) {
-    memory_->Load(source.raw(), destination.raw_mutable(), bytes);
-    ++traffic_->out;
-    traffic_->out_bytes += bytes;
-  } else {
+  ++(in ? traffic_->in : out ? traffic_->out : traffic_->inside);
+  (in ? traffic_->in_bytes : out ? traffic_->out_bytes : traffic_->inside_bytes) += bytes;
+  const auto move = [memory = memory_, in, out, bytes, from = source.raw(),
+                     to = destination.raw_mutable()] {
+    if (in) return memory->Store(from, to, bytes);
+    if (out) return memory->Load(from, to, bytes);
     std::vector<std::byte> plain(bytes);
-    memory_->Load(source.raw(), plain.data(), bytes);
-    memory_->Store(plain.data(), destination.raw_mutable(), bytes);
-    ++traffic_->inside;
-    traffic_->inside_bytes += bytes;
+    memory->Load(from, plain.data(), bytes);
+    memory->Store(plain.data(), to, bytes);
+  };
+  if (auto* queue = dynamic_cast<VaultStream*>(stream)) {
+    queue->Add(move);
+  } else {
+    move();
   }
 }
 

@@ -6,11 +6,13 @@
 
 #include "base/format.h"
 #include "support/vault_provider/vault_kernel.h"
+#include "support/vault_provider/vault_queue.h"
 
 namespace switchyard::test {
 namespace {
 
-constexpr std::array<std::string_view, 3> kOptionKeys = {"device_id", "memory_limit", "ops"};
+constexpr std::array<std::string_view, 4> kOptionKeys = {"device_id", "memory_limit", "ops",
+                                                         "async"};
 
 std::int64_t Number(const ProviderOptions& options, const std::string& key) {
   const auto found = options.find(key);
@@ -80,6 +82,7 @@ std::shared_ptr<IExecutionProvider> MakeFallbackProvider() {
 VaultProvider::VaultProvider(const ProviderOptions& options)
     : IExecutionProvider(kVaultExecutionProvider, DeviceOf(options)),
       options_(options),
+      is_async_(Number(options, "async") != 0),
       memory_(std::make_shared<VaultMemory>(
           device(), static_cast<std::size_t>(Number(options, "memory_limit")))),
       cpu_(MakeFallbackProvider()),
@@ -88,7 +91,7 @@ VaultProvider::VaultProvider(const ProviderOptions& options)
     if (std::find(kOptionKeys.begin(), kOptionKeys.end(), key) == kOptionKeys.end()) {
       Throw(ErrorCode::kInvalidArgument,
             "{}: unknown option '{}'; known: device_id, "
-            "memory_limit, ops",
+            "memory_limit, ops, async",
             kVaultExecutionProvider, key);
     }
   }
@@ -123,6 +126,10 @@ std::shared_ptr<KernelRegistry> VaultProvider::MakeRegistry(const std::string& o
 
 std::unique_ptr<IDataTransfer> VaultProvider::GetDataTransfer() const {
   return std::make_unique<VaultTransfer>(memory_, traffic_);
+}
+
+std::unique_ptr<Stream> VaultProvider::CreateStream() const {
+  return is_async_ ? std::make_unique<VaultStream>(device()) : nullptr;
 }
 
 void VaultProvider::OnRunStart(const RunOptions&) { ++starts_; }

@@ -3,7 +3,8 @@
 // provider: they read their inputs out of the vault into host memory, compute there and store the
 // results, so that every operator of the CPU is there and a copy forgotten by the core shows.
 // Options: "device_id" (index of the vault), "memory_limit" (bytes, 0: none), "ops" (comma list of
-// the operators that it has kernels for, empty: all).
+// the operators that it has kernels for, empty: all), "async" (1: kernels and copies are queued and
+// run no earlier than somebody waits for them).
 
 #include <atomic>
 #include <memory>
@@ -24,6 +25,7 @@ class VaultProvider final : public IExecutionProvider {
   std::shared_ptr<KernelRegistry> GetKernelRegistry() const override { return registry_; }
   std::vector<AllocatorPtr> CreatePreferredAllocators() override { return {memory_}; }
   std::unique_ptr<IDataTransfer> GetDataTransfer() const override;
+  std::unique_ptr<Stream> CreateStream() const override;
   ProviderOptions GetProviderOptions() const override { return options_; }
   void OnRunStart(const RunOptions& options) override;
   void OnRunEnd(bool sync, const RunOptions& options) override;
@@ -37,6 +39,7 @@ class VaultProvider final : public IExecutionProvider {
   std::shared_ptr<KernelRegistry> MakeRegistry(const std::string& operators) const;
 
   ProviderOptions options_;
+  bool is_async_;
   std::shared_ptr<VaultMemory> memory_;
   std::shared_ptr<VaultTraffic> traffic_ = std::make_shared<VaultTraffic>();
   std::shared_ptr<IExecutionProvider> cpu_;
