@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/float_mode.h"
 #include "base/format.h"
 #include "switchyard/base/cpu_features.h"
 
@@ -58,6 +59,7 @@ struct ThreadTeam::Shared {
   std::atomic<bool> spin{true};
   std::atomic<int> sleepers{0};
   const Body* body = nullptr;
+  std::uint32_t float_mode = 0;  // the caller's: all threads of a loop compute alike
   std::exception_ptr error;
   std::mutex mutex;
   std::condition_variable wake;
@@ -143,6 +145,7 @@ void ThreadTeam::WorkerLoop(int index) {
            !s.gate.compare_exchange_weak(inside, inside + 1, std::memory_order_acquire)) {
     }
     if (inside == Shared::kClosed) continue;
+    if (FloatMode() != s.float_mode) SetFloatMode(s.float_mode);
     s.Work(index);
     s.gate.fetch_sub(1, std::memory_order_release);
   }
@@ -166,6 +169,7 @@ void ThreadTeam::ParallelFor(std::int64_t count,
   s.failed.store(false, std::memory_order_relaxed);
   s.error = nullptr;
   s.body = &body;
+  s.float_mode = FloatMode();
   s.gate.store(0, std::memory_order_release);
   s.epoch.fetch_add(1, std::memory_order_seq_cst);
   if (s.sleepers.load(std::memory_order_seq_cst) > 0) {

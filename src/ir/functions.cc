@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "base/time_limit.h"
 #include "ir/body_copier.h"
 #include "ir/function_bodies.h"
 #include "switchyard/base/error.h"
@@ -87,6 +88,7 @@ std::vector<NodeIndex> InlineFunctionNode(Graph& graph, NodeIndex index,
 std::optional<std::vector<NodeIndex>> InlineNode(Graph& graph, NodeIndex index,
                                                  const OpSchemaRegistry& schemas,
                                                  const InferenceRegistry* inference) {
+  CheckTimeLimit();
   const Node& node = *graph.node(index);
   if (const FunctionBody* function = FindFunction(graph.context(), node)) {
     return InlineFunctionNode(graph, index, *function, inference);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/time_limit.h"
 #include "ir/constant_info.h"
 #include "ir/in_node.h"
 
@@ -172,6 +173,7 @@ class Inference {
   }
 
   void RunNode(Graph& graph, Node& node) {
+    CheckTimeLimit();
     const InferenceFn fn = registry_.Find(node);
     for (const auto& [name, body] : node.bodies()) {
       UpdateCaptures(graph, *body);

@@ -9,9 +9,15 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/time_limit.h"
 #include "switchyard/base/error.h"
 
 namespace switchyard::onnx {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{64} << 20;
+
+}  // namespace
 
 std::shared_ptr<const FileSource> FileSource::Open(const std::string& path, bool follow_last_link) {
   // Not to wait for the other end, should it be a pipe.
@@ -38,7 +44,8 @@ FileSource::~FileSource() { ::close(descriptor_); }
 void FileSource::Read(std::uint64_t offset, std::span<std::byte> destination) const {
   std::size_t done = 0;
   while (done < destination.size()) {
-    const std::size_t want = std::min(destination.size() - done, std::size_t{1} << 30);
+    const std::size_t want = std::min(destination.size() - done, kChunk);
+    CheckTimeLimit();
     const ssize_t got =
         ::pread(descriptor_, destination.data() + done, want, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;

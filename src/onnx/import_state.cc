@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/time_limit.h"
 #include "switchyard/base/error.h"
 #include "switchyard/ir/schema.h"
 
@@ -57,6 +58,7 @@ ImportState::ImportState(const ImportOptions& options, ModelBytes& bytes, Extern
       start_(std::chrono::steady_clock::now()) {}
 
 void ImportState::CheckTime() {
+  CheckTimeLimit();
   if (limits().time.count() == 0) return;
   if (std::chrono::steady_clock::now() - start_ > limits().time) {
     throw Error(ErrorCode::kFail,

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <optional>
 
+#include "base/float_mode.h"
 #include "base/format.h"
+#include "base/time_limit.h"
 #include "ir/constant_node.h"
 #include "ir/functions.h"
 #include "onnx/export.h"
@@ -11,8 +15,10 @@
 #include "runtime/node_runner.h"
 #include "session/config_keys.h"
 #include "session/extended_passes.h"
+#include "session/option_checks.h"
 #include "session/profiler.h"
 #include "session/provider_list.h"
+#include "session/saved_graph.h"
 #include "session/shown_types.h"
 #include "switchyard/base/cpu_features.h"
 
@@ -27,6 +33,7 @@ void RegisterAll(PassRegistry& registry);
 
 namespace {
 
+constexpr const char* kTimeLimitKey = "switchyard.load_time_limit_ms";
 constexpr const char* kFreeDimensionPass = "free_dimension_override";
 
 // Constant nodes are constants at every level.
@@ -70,16 +77,31 @@ class Builder {
 
   std::unique_ptr<BuiltModel> Run(const std::string* path, std::span<const std::byte> bytes) {
     const std::int64_t start = SteadyNow();
+    const std::int64_t longest = ConfigNumber(options_, kTimeLimitKey, 0);
+    if (longest < 0) {
+      Throw(ErrorCode::kInvalidArgument,
+            "configuration entry '{}': expected milliseconds, 0 for no limit, got {}",
+            kTimeLimitKey, longest);
+    }
+    const TimeLimit limit(longest, kTimeLimitKey);
     Prepare();
+    const DenormalMode denormals(model_->flush_denormals);
     Import(path, bytes);
     const ShownTypes shown(*graph_);
-    InferGraph(*graph_, model_->inference, &model_->report.warnings);
+    Infer();
     for (const std::string& warning : model_->report.warnings) Log(Severity::kWarning, warning);
     RunBasicPasses();
     CollectArguments(shown);  // with dims that a pass has fixed
-    if (!options_.optimized_model_filepath.empty()) Save();
+    CheckTimeLimit();
+    std::optional<SavedGraph> saved;
+    if (!options_.optimized_model_filepath.empty()) saved.emplace(*graph_);
     Place();
+    if (saved) {
+      Save(*saved);
+      saved.reset();
+    }
     RunProviderPasses();
+    CheckTimeLimit();
     PlanCopiesAndSteps();
     Finish();
     model_->report.load_milliseconds = static_cast<double>(SteadyNow() - start) * 1e-6;
@@ -101,10 +123,7 @@ class Builder {
         Log(Severity::kWarning,
             fmt::format("configuration entry '{}' is unknown and has no effect", key));
     }
-    if (options_.intra_op_num_threads < 0) {
-      Throw(ErrorCode::kInvalidArgument, "intra_op_num_threads must be 0 or more, got {}",
-            options_.intra_op_num_threads);
-    }
+    CheckOptions(options_);
     if (!options_.use_per_session_threads && environment_.shared_team()) {
       model_->team = environment_.shared_team();
     } else {
@@ -123,13 +142,17 @@ class Builder {
     limits_.admitted = accuracy == "exact"
                            ? Exactness::kExact
                            : (accuracy == "fast" ? Exactness::kApproximate : Exactness::kRounding);
-    limits_.disabled = options_.disabled_passes;
+    constexpr const char* kDenormalsKey = "session.set_denormal_as_zero";
+    model_->flush_denormals = options_.ConfigEntry(kDenormalsKey).empty()
+                                  ? accuracy != "exact"
+                                  : Flag(options_, kDenormalsKey);
     limits_.verify_each_pass = Flag(options_, "switchyard.verify_each_pass");
     patches_left_ = ConfigNumber(options_, "switchyard.stop_after_patches", -1);
     limits_.stop_after = patches_left_;
     const ProviderEnvironment provider_environment{model_->team->size(), options_.config,
                                                    model_->logger, MakeModelWriter()};
     model_->providers = MakeProviders(options_, environment_, provider_environment);
+    limits_.disabled = DisabledPasses(options_, PassNames());
     model_->spaces =
         std::make_unique<MemorySpaces>(model_->providers, environment_.host_allocator());
     ir::ops::RegisterAll(model_->inference);
@@ -139,6 +162,22 @@ class Builder {
         model_->inference.Register(domain->domain, op, 1, 0, fn);
       if (domain->kernels) custom_kernels_.push_back(domain->kernels);
     }
+  }
+
+  std::vector<std::string> PassNames() const {
+    PassRegistry registry;
+    passes::basic::RegisterAll(registry);
+    std::vector<std::string> names;
+    for (const auto& pass : registry.passes()) names.emplace_back(pass->name());
+    for (std::string_view name : extended_.names()) names.emplace_back(name);
+    for (std::size_t p = 0; p < model_->providers.size(); ++p) {
+      PassPipeline pipeline;
+      model_->providers[p].AddPasses(pipeline, extended_);
+      for (std::string_view name : pipeline.names()) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+      }
+    }
+    return names;
   }
 
   void Import(const std::string* path, std::span<const std::byte> bytes) {
@@ -165,6 +204,39 @@ class Builder {
     model_->metadata = {context.producer_name, context.graph_name,       context.domain,
                         context.doc_string,    context.graph_doc_string, context.model_version,
                         context.metadata};
+  }
+
+  void Infer() {
+    constexpr const char* kStrictKey = "session.strict_shape_type_inference";
+    const bool told = !options_.ConfigEntry(kStrictKey).empty();
+    model_->strict_signature = !told || Flag(options_, kStrictKey);
+    std::vector<Shape> declared;
+    for (const NodeArg* output : graph_->outputs()) declared.push_back(output->type().shape);
+    std::vector<std::string> contradictions;
+    InferGraph(*graph_, model_->inference, &contradictions);
+    VerifyGraph(*graph_, &model_->schemas);  // now that types are known
+    if (told && model_->strict_signature && !contradictions.empty()) {
+      Throw(ErrorCode::kInvalidGraph, "{} ({} is set)", fmt::join(contradictions, "; "),
+            kStrictKey);
+    }
+    if (model_->strict_signature) CheckOutputs(declared, kStrictKey);
+    std::move(contradictions.begin(), contradictions.end(),
+              std::back_inserter(model_->report.warnings));
+  }
+
+  // An output of no dims at all is what exporters write that do not know.
+  void CheckOutputs(std::span<const Shape> declared, const char* key) const {
+    for (std::size_t i = 0; i < declared.size(); ++i) {
+      const NodeArg& output = *graph_->outputs()[i];
+      if (!declared[i].ranked() || declared[i].rank() == 0) continue;
+      if (MergeShapes(output.type().shape, declared[i])) continue;
+      const std::string maker = output.producer() == kNoNode
+                                    ? std::string("the graph")
+                                    : graph_->node(output.producer())->Describe();
+      Throw(ErrorCode::kInvalidGraph,
+            "output '{}' is declared with shape {}, {} gives it {} ({}=0 lets it pass)",
+            output.Name(), declared[i].ToString(), maker, output.type().shape.ToString(), key);
+    }
   }
 
   void CollectArguments(const ShownTypes& shown) {
@@ -213,26 +285,16 @@ class Builder {
     for (const auto& pass : registry.passes()) {
       if (optimise || pass->name() == kFreeDimensionPass) pipeline.Add(*pass);
     }
-    for (std::string_view name :
-         SplitNames(options_.ConfigEntry("optimization.disable_specified_optimizers"))) {
-      limits_.disabled.emplace_back(name);
-    }
     PassContext context = MakePassContext();
     model_->report.passes = pipeline.Run(*graph_, context, limits_, &patches_left_);
   }
 
-  static std::vector<std::string> SplitNames(const std::string& text) {
-    std::vector<std::string> names;
-    std::size_t at = 0;
-    while (at < text.size()) {
-      const std::size_t end = std::min(text.find_first_of(";,", at), text.size());
-      if (end > at) names.push_back(text.substr(at, end - at));
-      at = end + 1;
+  void Save(SavedGraph& saved) {
+    if (options_.optimization_level >= GraphOptimizationLevel::kExtended) {
+      saved.Fuse(
+          *graph_, placement_, model_->providers, extended_, [this] { return MakePassContext(); },
+          limits_, patches_left_);
     }
-    return names;
-  }
-
-  void Save() {
     ExportOptions save;
     save.schemas = &model_->schemas;
     save.external_file =
@@ -240,7 +302,7 @@ class Builder {
     const std::int64_t least = ConfigNumber(
         options_, "session.optimized_model_external_initializers_min_size_in_bytes", 1024);
     save.external_min_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(least, 0));
-    WriteModel(*graph_, options_.optimized_model_filepath, save);
+    WriteModel(saved.graph(), options_.optimized_model_filepath, save);
   }
 
   void Place() {

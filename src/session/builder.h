@@ -23,6 +23,8 @@ struct BuiltModel {
   std::unique_ptr<ConstantStore> constants;
   std::unique_ptr<Plan> plan;
   SessionReport report;
+  bool strict_signature = true;  // what contradicts the declared inputs and outputs is an error
+  bool flush_denormals = true;   // in Run: denormal numbers count as zero
   ModelMetadata metadata;
   std::vector<SessionArg> inputs, outputs, overridable;
   std::vector<int>

@@ -13,6 +13,7 @@ constexpr std::string_view kOwnKeys[] = {
     "switchyard.strict_providers",  // 1: an unavailable provider is an error
     "switchyard.max_copies",        // more copies per run: creation fails and lists them
     "switchyard.stop_after_patches",
+    "switchyard.load_time_limit_ms",  // a load that takes longer fails; 0: no limit
     "switchyard.verify_each_pass",
 };
 
@@ -71,9 +72,48 @@ constexpr std::string_view kTheirKeys[] = {
     "session.enable_dq_matmulnbits_fusion",
     "session.disable_model_compile",
     "session.fail_on_suboptimal_compiled_model",
+    "session.record_ep_graph_assignment_info",
+};
+
+constexpr std::string_view kSwitches[] = {
+    "switchyard.strict_providers",
+    "switchyard.verify_each_pass",
+    "session.disable_prepacking",
+    "session.use_env_allocators",
+    "session.set_denormal_as_zero",
+    "session.disable_quant_qdq",
+    "session.disable_qdq_constant_folding",
+    "session.disable_double_qdq_remover",
+    "session.enable_quant_qdq_cleanup",
+    "optimization.enable_gelu_approximation",
+    "optimization.enable_cast_chain_elimination",
+    "session.disable_aot_function_inlining",
+    "session.use_device_allocator_for_initializers",
+    "session.inter_op.allow_spinning",
+    "session.intra_op.allow_spinning",
+    "session.use_ort_model_bytes_directly",
+    "session.use_ort_model_bytes_for_initializers",
+    "session.use_memory_mapped_ort_model",
+    "session.qdqisint8allowed",
+    "session.x64quantprecision",
+    "session.force_spinning_stop",
+    "session.strict_shape_type_inference",
+    "session.allow_released_opsets_only",
+    "session.debug_layout_transformation",
+    "session.disable_cpu_ep_fallback",
+    "session.save_external_prepacked_constant_initializers",
+    "session.compile_only",
+    "session.enable_dq_matmulnbits_fusion",
+    "session.disable_model_compile",
+    "session.fail_on_suboptimal_compiled_model",
+    "session.record_ep_graph_assignment_info",
 };
 
 }  // namespace
+
+bool IsSwitch(std::string_view key) {
+  return std::find(std::begin(kSwitches), std::end(kSwitches), key) != std::end(kSwitches);
+}
 
 bool IsKnownConfigKey(std::string_view key) {
   for (std::string_view prefix : {"ep.", "mlas.", "switchyard.provider."}) {

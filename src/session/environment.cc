@@ -15,7 +15,13 @@ Environment::Environment(EnvironmentOptions options)
 
 Environment::~Environment() = default;
 
+Logger Environment::logger() const {
+  const std::lock_guard lock(logger_mutex_);
+  return logger_;
+}
+
 void Environment::set_log_severity(Severity severity) {
+  const std::lock_guard lock(logger_mutex_);
   logger_ = logger_.Derive(severity, logger_.id());
 }
 

@@ -1,9 +1,11 @@
 #include "switchyard/session/inference_session.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
+#include "base/float_mode.h"
 #include "base/format.h"
 #include "session/border.h"
 #include "session/builder.h"
@@ -108,6 +110,45 @@ SessionCore::SessionCore(std::shared_ptr<Environment> environment_in, const Sess
   }
   for (std::size_t i = 0; i < model->outputs.size(); ++i)
     output_by_name.emplace(model->outputs[i].name, static_cast<int>(i));
+  if (model->strict_signature) CollectSharedDims();
+}
+
+void SessionCore::CollectSharedDims() {
+  std::map<std::string, SharedDim> by_name;
+  for (std::size_t i = 0; i < main_input_args.size(); ++i) {
+    const ValueType& type = main_input_args[i]->type;
+    if (!type.is_tensor() || !type.shape.ranked()) continue;
+    for (std::size_t axis = 0; axis < type.shape.rank(); ++axis) {
+      if (type.shape[axis].is_symbolic())
+        by_name[type.shape[axis].ToString()].places.emplace_back(i, axis);
+    }
+  }
+  for (auto& [name, shared] : by_name) {
+    shared.name = name;
+    if (shared.places.size() > 1) shared_dims.push_back(std::move(shared));
+  }
+}
+
+// Dims of one name are of one size.
+void SessionCore::CheckSharedDims(std::span<const OrtValue* const> inputs) const {
+  const auto size_at = [&](const std::pair<std::size_t, std::size_t>& place) -> std::int64_t {
+    const OrtValue* value = inputs[place.first];
+    if (value == nullptr || !value->is_tensor()) return -1;
+    return place.second < value->tensor().rank() ? value->tensor().dim(place.second) : -1;
+  };
+  for (const SharedDim& shared : shared_dims) {
+    const std::pair<std::size_t, std::size_t>* first = nullptr;
+    for (const auto& place : shared.places) {
+      if (size_at(place) < 0) continue;
+      if (first == nullptr) first = &place;
+      if (size_at(place) == size_at(*first)) continue;
+      Throw(ErrorCode::kInvalidArgument,
+            "input '{}': dim {} is {}, expected {}: the model names it '{}' as dim {} of input "
+            "'{}' (session.strict_shape_type_inference=0 lets it pass)",
+            main_input_args[place.first]->name, place.second, size_at(place), size_at(*first),
+            shared.name, first->second, main_input_args[first->first]->name);
+    }
+  }
 }
 
 SessionCore::~SessionCore() {
@@ -227,6 +268,7 @@ void SessionCore::Execute(RunSlot& slot, const RunOptions& options) {
       Throw(ErrorCode::kInvalidArgument, "missing input:{}", missing);
     }
   }
+  CheckSharedDims(slot.inputs);
   const std::int64_t start = profiler ? SteadyNow() : 0;
   std::size_t started = 0;
   StepObserver observer;
@@ -242,6 +284,7 @@ void SessionCore::Execute(RunSlot& slot, const RunOptions& options) {
     };
   }
   std::exception_ptr error;
+  const DenormalMode denormals(model->flush_denormals);
   try {
     for (; started < model->providers.size(); ++started)
       model->providers[started].OnRunStart(options);

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/format.h"
+#include "session/config_keys.h"
 
 namespace switchyard {
 namespace {
@@ -44,7 +45,8 @@ std::vector<std::string> AppendProvidersByName(const ProviderCatalog& catalog,
     if (factory->unavailable) reason = factory->unavailable();
     candidates.push_back({*std::move(factory), std::move(reason)});
   }
-  const bool strict = options.ConfigEntry("switchyard.strict_providers") == "1";
+  constexpr std::string_view kStrict = "switchyard.strict_providers";
+  const bool strict = ConfigFlag(kStrict, options.ConfigEntry(kStrict));
   std::vector<std::string> warnings;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& candidate = candidates[i];

@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "session/builder.h"
@@ -54,9 +56,18 @@ struct SessionCore {
   void Release(std::unique_ptr<RunSlot> slot);
   void Execute(RunSlot& slot, const RunOptions& options);
   void UsePool(RunSlot& slot, std::size_t output);
+  void CollectSharedDims();
+  void CheckSharedDims(std::span<const OrtValue* const> inputs) const;
+
+  // A name that stands for several dims of the inputs.
+  struct SharedDim {
+    std::string name;
+    std::vector<std::pair<std::size_t, std::size_t>> places;  // input, axis
+  };
 
   std::vector<const SessionArg*> main_input_args;
   std::vector<bool> main_input_required;
+  std::vector<SharedDim> shared_dims;
   std::unordered_map<std::string, int> input_by_name, output_by_name;
   std::mutex slots_mutex;
   std::vector<std::unique_ptr<RunSlot>> slots;

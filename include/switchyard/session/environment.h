@@ -3,6 +3,7 @@
 // thread team if asked for. Create one and keep it as long as its sessions.
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "switchyard/base/logging.h"
@@ -26,7 +27,8 @@ class SWITCHYARD_API Environment {
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
-  const Logger& logger() const { return logger_; }
+  Logger logger() const;  // as it is now
+  // Sessions made later log from this severity on.
   void set_log_severity(Severity severity);
   ProviderCatalog& providers() { return catalog_; }
   const ProviderCatalog& providers() const { return catalog_; }
@@ -34,6 +36,7 @@ class SWITCHYARD_API Environment {
   AllocatorPtr host_allocator() const { return host_; }
 
  private:
+  mutable std::mutex logger_mutex_;
   Logger logger_;
   ProviderCatalog catalog_;
   std::shared_ptr<ThreadTeam> team_;

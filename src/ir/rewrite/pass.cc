@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/time_limit.h"
 #include "switchyard/base/error.h"
 
 namespace switchyard {
@@ -156,6 +157,7 @@ class Runner {
   }
 
   bool TryNode(Graph& graph, std::size_t p, const Node& node, Pending* pending) {
+    CheckTimeLimit();
     std::optional<Patch> patch = passes_[p]->Propose(graph, node, context_);
     if (!patch || patch->empty()) return false;
     const std::string about = node.Describe();
