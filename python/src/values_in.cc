@@ -194,7 +194,8 @@ OrtValue ToOrtValue(nb::handle value, const ValueType* expected, std::string_vie
   if (PyDict_Check(value.ptr())) return DictToValue(value, expected, name);
   if (wants_sequence) {
     if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr()) ||
-        PyIter_Check(value.ptr()) != 0 || (PySequence_Check(value.ptr()) == 0 && !IsArray(value))) {
+        PyIter_Check(value.ptr()) != 0 || (PySequence_Check(value.ptr()) == 0 && !IsArray(value)) ||
+        (IsArray(value) && ArrayDims(value).empty())) {
       RefuseValue(value, expected, name);
     }
     return ListToSequence(value, *expected, name);

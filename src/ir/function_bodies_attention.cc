@@ -125,6 +125,7 @@ class AttentionWriter {
     Value bias = nullptr;
     if (b_.Has(3)) {
       bias = b_.Elem(3) == DataType::kBool ? Penalty(b_.Input(3)) : b_.Input(3);
+      if (b_.Elem(3) != DataType::kBool && b_.Elem(3) != type_) bias = b_.Cast(bias, type_);
       if (b_.node().SinceVersion() >= 24) {
         // From there on a mask may end early; what it leaves out is masked.
         const Value missing = b_.Op("Sub", {total, b_.Dims(b_.Input(3), -1)});

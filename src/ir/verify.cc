@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <climits>
 #include <map>
 
+#include "ir/functions.h"
 #include "switchyard/base/error.h"
 #include "switchyard/ir/rewrite/pass.h"
 #include "switchyard/ir/schema.h"
@@ -66,9 +68,26 @@ class Verifier {
     }
     CheckBodies(node);
     const OpSchema* schema = schemas_.Find(node.Domain(), node.OpType(), node.SinceVersion());
-    if (schema == nullptr) return;
+    if (schema == nullptr) return CheckVersion(node);
     const std::string problem = VerifyAgainstSchema(*schema, node);
     if (!problem.empty()) Broken(problem);
+  }
+
+  // Kernels and inference count on what a schema promises.
+  void CheckVersion(const Node& node) const {
+    if (FindFunction(graph_.context(), node) != nullptr) return;
+    const OpSchema* first = schemas_.Find(node.Domain(), node.OpType(), INT_MAX);
+    if (first == nullptr) return;
+    while (first->since_version > 1) {
+      const OpSchema* earlier =
+          schemas_.Find(node.Domain(), node.OpType(), first->since_version - 1);
+      if (earlier == nullptr) break;
+      first = earlier;
+    }
+    Broken(node.Describe() + ": the operator is there from opset " +
+           std::to_string(first->since_version) + " of domain '" +
+           (node.Domain().empty() ? "ai.onnx" : node.Domain()) + "' on, the model imports " +
+           std::to_string(node.SinceVersion()));
   }
 
   void CheckUse(const Node& node, const NodeArg* input) {

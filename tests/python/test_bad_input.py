@@ -96,6 +96,10 @@ GRAPHS = {
     "no such element type": (graph_of(node("Cast", "x", "y", to=99), inputs=[X]), "Cast.*99"),
     "axis": (graph_of(node("Softmax", "x", "y", axis=-(2**63)), inputs=[X]), "Softmax.*axis"),
     "axes twice": (graph_of(node("Transpose", "x", "y", perm=[0, 0]), inputs=[X]), "Transpose.*twice"),
+    "older than the operator": (graph_of(node("Asinh", "", "y"), inputs=[X], opset=6), "Asinh.*opset 9.*imports 6"),
+    "fill without element": (graph_of(node("ConstantOfShape", "s", "y", value=helper.make_tensor("v", F, [0], [])), inputs=[("s", INT, [1])]), "ConstantOfShape.*0 elements"),
+    "square of a block": (graph_of(node("DepthToSpace", "x", "y", blocksize=2**40), inputs=[("x", F, (1, 8, 2, 3))]), "DepthToSpace.*blocksize"),
+    "types behind types": (graph_of(node("Shape", "x", "s"), node("Sqrt", "s", "r"), node("Relu", "r", "y"), inputs=[X], outputs=[("y", INT, None)]), "Sqrt.*int64"),
     "no model": (onnx.ModelProto(ir_version=8).SerializeToString(), "graph"),
     "nothing": (b"", "graph"),
 }  # fmt: skip

@@ -331,11 +331,19 @@ void InferPad(InferenceContext& ctx) {
   ctx.SetTensor(0, ctx.input_elem(0), std::move(out));
 }
 
+// Its square is a number too.
+std::int64_t BlockSize(const InferenceContext& ctx) {
+  constexpr std::int64_t kMost = 32768;
+  const std::int64_t block = ctx.attributes().Int("blocksize", 0);
+  if (block < 1 || block > kMost)
+    ctx.Fail("blocksize is " + Number(block) + ", expected 1 to " + Number(kMost));
+  return block;
+}
+
 void InferDepthToSpace(InferenceContext& ctx) {
   const Shape& x = ctx.input_shape(0);
   CheckRank(ctx, 0, "input", 4, 4);
-  const std::int64_t block = ctx.attributes().Int("blocksize", 0);
-  if (block < 1) ctx.Fail("blocksize is " + Number(block) + ", expected at least 1");
+  const std::int64_t block = BlockSize(ctx);
   ctx.SetTensor(0, ctx.input_elem(0), Shape::OfRank(4));
   if (!x.ranked()) return;
   if (x[1].is_value() && x[1].value() % (block * block) != 0) {
@@ -349,8 +357,7 @@ void InferDepthToSpace(InferenceContext& ctx) {
 void InferSpaceToDepth(InferenceContext& ctx) {
   const Shape& x = ctx.input_shape(0);
   CheckRank(ctx, 0, "input", 4, 4);
-  const std::int64_t block = ctx.attributes().Int("blocksize", 0);
-  if (block < 1) ctx.Fail("blocksize is " + Number(block) + ", expected at least 1");
+  const std::int64_t block = BlockSize(ctx);
   ctx.SetTensor(0, ctx.input_elem(0), Shape::OfRank(4));
   if (!x.ranked()) return;
   for (std::size_t i = 2; i < 4; ++i) {

@@ -258,6 +258,9 @@ void InferTile(InferenceContext& ctx) {
 void InferConstantOfShape(InferenceContext& ctx) {
   const ConstantPtr value = ctx.attributes().Tensor("value");
   const DataType elem = value ? value->type() : DataType::kFloat;
+  if (value && value->size() != 1) {
+    ctx.Fail("attribute 'value' has " + std::to_string(value->size()) + " elements, expected one");
+  }
   CheckRank(ctx, 0, "input", 1, 1);
   Ints dims;
   if (!ctx.ReadInts(0, &dims)) {
