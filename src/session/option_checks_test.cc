@@ -49,7 +49,7 @@ TEST(DisabledPasses, AreOursOrThoseThatTheirsStandFor) {
   SessionOptions options;
   options.disabled_passes = {"gelu", "ConstantFolding"};
   options.AddConfigEntry("optimization.disable_specified_optimizers",
-                         " GeluFusionL2; AttentionFusion,constant_folding;");
+                         " GeluFusionL2; EmbedLayerNormFusion,constant_folding;");
   EXPECT_EQ(DisabledPasses(options, known),
             (std::vector<std::string>{"gelu", "constant_folding", "gelu", "constant_folding"}));
   options.disabled_passes = {"constantfolding"};
