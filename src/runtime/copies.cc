@@ -164,7 +164,8 @@ class CopyPlanner {
   }
 
   // Captured values that a body reads in another space are copied outside, once.
-  void BringCaptured(Graph& graph, const Node& node) {
+  void BringCaptured(Graph& graph, Node& node) {
+    bool any = false;
     for (const auto& [name, body] : node.bodies()) {
       for (std::size_t v = 0; v < body->value_limit(); ++v) {
         NodeArg* inner = body->value(static_cast<ValueId>(v));
@@ -177,9 +178,11 @@ class CopyPlanner {
           NodeArg* captured = body->Capture(copy->Name());
           plan_.space[captured] = space;
           copies_[{inner, space}] = captured;
+          any = true;
         }
       }
     }
+    if (any) graph.UpdateImplicitInputs(&node);  // the copies come before it
   }
 
   // Spaces in which a body (or a body inside) reads one of its values.

@@ -339,6 +339,9 @@ TEST(Copies, CapturedValuesCrossBeforeTheBody) {
   std::multiset<std::string> rows;
   for (const auto& row : copies.copies) rows.insert(row.value);
   EXPECT_EQ(rows, (std::multiset<std::string>{"h", "y"}));
+  std::vector<std::string> order;
+  for (NodeIndex index : graph->TopologicalOrder()) order.push_back(graph->node(index)->OpType());
+  EXPECT_EQ(order, (std::vector<std::string>{"Abs", "Copy", "If", "Copy"}));
 }
 
 TEST(ConstantStore, EqualRequestsShareOneBlock) {
