@@ -5,6 +5,7 @@
 #include "src/numpy_array.h"
 #include "src/options.h"
 #include "src/session.h"
+#include "src/verify.h"
 
 NB_MODULE(_core, module) {
   using namespace switchyard::python;  // NOLINT: the body of this function is the module
@@ -19,4 +20,5 @@ NB_MODULE(_core, module) {
   BindSession(module);
   BindIoBinding(module);
   BindListing(module);
+  BindVerify(module);
 }

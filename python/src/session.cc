@@ -224,6 +224,14 @@ void BindDescriptions(nb::module_& module) {
       .def_ro("custom_metadata_map", &ModelMetadata::custom_metadata_map, "What else it says.");
 }
 
+ReportFormat FormatNamed(const std::string& name) {
+  if (name == "text") return ReportFormat::kText;
+  if (name == "json") return ReportFormat::kJson;
+  if (name == "html") return ReportFormat::kHtml;
+  throw Error(ErrorCode::kInvalidArgument,
+              "explain: format '" + name + "': expected 'text', 'json' or 'html'");
+}
+
 using SessionClass = nb::class_<PySession>;
 
 void BindQueries(SessionClass& cls) {
@@ -263,8 +271,30 @@ void BindQueries(SessionClass& cls) {
           "A copy of the options that the session was made with.")
       .def(
           "explain",
-          [](const PySession& self, bool json) { return Loaded(self)->session->Explain(json); },
-          nb::arg("json") = false, "What runs where and why; as JSON with a schema_version.")
+          [](const PySession& self, bool json, const std::string& format) {
+            return Loaded(self)->session->Explain(json ? ReportFormat::kJson : FormatNamed(format));
+          },
+          nb::arg("json") = false, nb::arg("format") = "text",
+          "What runs where and why: 'text', 'json' with a schema_version, or 'html', a page for a\n"
+          "browser. json=True is short for format='json'. Memory is in it after a run.")
+      .def(
+          "get_node_times",
+          [](const PySession& self) {
+            nb::list rows;
+            for (const NodeTime& time : Loaded(self)->session->node_times()) {
+              nb::dict row;
+              row["name"] = time.name;
+              row["op"] = time.op;
+              row["graph"] = time.graph;
+              row["provider"] = time.provider;
+              row["runs"] = time.runs;
+              row["milliseconds"] = time.milliseconds;
+              rows.append(row);
+            }
+            return rows;
+          },
+          "Time spent per node since the session was made; empty unless the configuration entry\n"
+          "switchyard.node_times is '1'.")
       .def(
           "end_profiling",
           [](const PySession& self) {

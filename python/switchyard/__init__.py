@@ -93,6 +93,7 @@ from switchyard._session import (
     copy_tensors,
 )
 from switchyard._sparse import SparseTensor
+from switchyard._verify import verify
 
 __version__ = get_version_string()
 
@@ -176,4 +177,5 @@ __all__ = [
     "set_global_thread_pool_sizes",
     "set_seed",
     "unregister_execution_provider_library",
+    "verify",
 ]

@@ -545,8 +545,11 @@ class Session:
     def get_providers(self) -> list[str]: ...
     def get_provider_options(self) -> dict[str, dict[str, str]]: ...
     def get_session_options(self) -> SessionOptions: ...
-    def explain(self, json: bool = False) -> str:
-        """What runs where and why; as JSON with a schema_version."""
+    def explain(self, json: bool = False, format: str = "text") -> str:
+        """What runs where and why: 'text', 'json' with a schema_version, or 'html', a page."""
+
+    def get_node_times(self) -> list[dict[str, object]]:
+        """Time per node; empty unless switchyard.node_times is '1'."""
 
     def end_profiling(self) -> str:
         """Writes the trace; its path, empty when profiling was not on."""
@@ -612,3 +615,17 @@ class IOBinding:
     def clear_binding_outputs(self) -> None: ...
     def synchronize_inputs(self) -> None: ...
     def synchronize_outputs(self) -> None: ...
+
+def _verify(
+    plain: Session,
+    path: str,
+    model: bytes,
+    feed: object | None,
+    dims: dict[str, int],
+    seed: int,
+    tolerance: float,
+    bisect: bool,
+    names: list[tuple[str, str]],
+    options: list[SessionOptions],
+    providers: list[list[tuple[str, dict[str, str]]]],
+) -> dict[str, object]: ...

@@ -18,6 +18,7 @@
 #include "session/option_checks.h"
 #include "session/profiler.h"
 #include "session/provider_list.h"
+#include "session/report_nodes.h"
 #include "session/saved_graph.h"
 #include "session/shown_types.h"
 #include "switchyard/base/cpu_features.h"
@@ -73,7 +74,10 @@ bool Flag(const SessionOptions& options, std::string_view key) {
 class Builder {
  public:
   Builder(const Environment& environment, const SessionOptions& options)
-      : environment_(environment), options_(options), model_(std::make_unique<BuiltModel>()) {}
+      : environment_(environment),
+        options_(options),
+        model_(std::make_unique<BuiltModel>()),
+        reporter_(model_->report) {}
 
   std::unique_ptr<BuiltModel> Run(const std::string* path, std::span<const std::byte> bytes) {
     const std::int64_t start = SteadyNow();
@@ -90,6 +94,7 @@ class Builder {
     const ShownTypes shown(*graph_);
     Infer();
     for (const std::string& warning : model_->report.warnings) Log(Severity::kWarning, warning);
+    if (Flag(options_, "switchyard.expose_values")) ExposeValues();
     RunBasicPasses();
     CollectArguments(shown);  // with dims that a pass has fixed
     CheckTimeLimit();
@@ -239,6 +244,15 @@ class Builder {
     }
   }
 
+  void ExposeValues() {
+    for (NodeIndex index : graph_->TopologicalOrder()) {
+      for (NodeArg* value : graph_->node(index)->outputs()) {
+        if (value != nullptr && value->type().known() && !graph_->is_output(value))
+          graph_->MarkOutput(value);
+      }
+    }
+  }
+
   void CollectArguments(const ShownTypes& shown) {
     model_->input_index.clear();
     for (const NodeArg* input : graph_->inputs()) {
@@ -267,7 +281,14 @@ class Builder {
     PassContext context(model_->inference);
     context.evaluate = MakeNodeEvaluator(cpu, custom_kernels_, model_->inference, *model_->team,
                                          environment_.host_allocator());
-    context.log = [this](Severity severity, std::string_view text) { Log(severity, text); };
+    context.log = [this](Severity severity, std::string_view text) {
+      Log(severity, text);
+      said_ = text;
+    };
+    // The pipeline says what it has applied, then calls this.
+    context.on_applied = [this](const Graph&, const Patch::Result&) {
+      model_->report.patches.push_back(said_);
+    };
     context.max_fold_bytes = static_cast<std::size_t>(
         ConfigNumber(options_, "optimization.constant_folding_max_output_size_in_bytes",
                      std::int64_t{64} << 20));
@@ -291,9 +312,12 @@ class Builder {
 
   void Save(SavedGraph& saved) {
     if (options_.optimization_level >= GraphOptimizationLevel::kExtended) {
+      // What is done to the copy is no patch of the session's graph.
+      const std::size_t patches = model_->report.patches.size();
       saved.Fuse(
           *graph_, placement_, model_->providers, extended_, [this] { return MakePassContext(); },
           limits_, patches_left_);
+      model_->report.patches.resize(patches);
     }
     ExportOptions save;
     save.schemas = &model_->schemas;
@@ -363,7 +387,9 @@ class Builder {
         std::string reason = "the provider has no kernels";
         return registry && registry->Find(node, &reason) != nullptr ? std::string() : reason;
       };
-      context.on_applied = [&](const Graph&, const Patch::Result&) {
+      context.on_applied = [&, record = context.on_applied](const Graph& graph,
+                                                            const Patch::Result& result) {
+        record(graph, result);
         PlaceNew(*graph_, static_cast<int>(p));
       };
       auto results = pipeline.Run(*graph_, context, limits_, &patches_left_);
@@ -418,7 +444,8 @@ class Builder {
       if (type.is_tensor() && type.shape.is_concrete()) {
         bytes = static_cast<std::int64_t>(BytesOf(type.elem, ElementCount(type.shape.concrete())));
       }
-      model_->report.copies.push_back({row.value, model_->spaces->device(row.from).ToString(),
+      model_->report.copies.push_back({row.value, row.node->outputs()[0]->Name(),
+                                       model_->spaces->device(row.from).ToString(),
                                        model_->spaces->device(row.to).ToString(), bytes});
     }
     const std::int64_t most = ConfigNumber(options_, "switchyard.max_copies", -1);
@@ -431,38 +458,15 @@ class Builder {
       Throw(ErrorCode::kFail, "switchyard.max_copies is {} and a run needs {} copies:{}", most,
             copies_.copies.size(), list);
     }
-    ReportNodes(*graph_, "");
+    reporter_.AddGraph(*graph_, placement_, copies_, model_->providers);
     model_->constants = std::make_unique<ConstantStore>(*model_->spaces);
     PlanOptions plan{model_->providers, *model_->spaces, model_->inference, *model_->team,
                      options_.enable_mem_reuse};
     model_->plan = BuildPlan(std::move(graph_), placement_, copies_, *model_->constants, plan);
+    reporter_.AddVariants(*model_->plan);
+    model_->graph_paths = reporter_.TakePaths();
+    model_->node_rows = reporter_.TakeRows();
     model_->report.constant_bytes = model_->constants->bytes();
-  }
-
-  void ReportNodes(const Graph& graph, const std::string& path) {
-    for (NodeIndex index : graph.TopologicalOrder()) {
-      const Node& node = *graph.node(index);
-      const auto& nodes = placement_.nodes.at(&graph);
-      const auto it = nodes.find(index);
-      if (it == nodes.end()) continue;  // a copy
-      SessionReport::NodeRow row;
-      row.graph = path;
-      row.name = node.Name();
-      row.op = node.OpType();
-      row.domain = node.Domain();
-      row.since_version = node.SinceVersion();
-      row.provider = it->second.provider < 0
-                         ? "executor"
-                         : model_->providers.name(static_cast<std::size_t>(it->second.provider));
-      row.cause = it->second.cause;
-      row.followed = copies_.followed.count(&node) != 0;
-      row.refusals = it->second.refusals;
-      if (it->second.fused) row.inside = it->second.fused->node_names;
-      model_->report.nodes.push_back(std::move(row));
-      if (it->second.provider >= 0) continue;
-      for (const auto& [name, body] : node.bodies())
-        ReportNodes(*body, path + (path.empty() ? "" : "/") + node.Name() + "." + name);
-    }
   }
 
   void Finish() {
@@ -479,12 +483,14 @@ class Builder {
   const Environment& environment_;
   const SessionOptions& options_;
   std::unique_ptr<BuiltModel> model_;
+  NodeReporter reporter_;
   std::unique_ptr<Graph> graph_;
   std::vector<std::shared_ptr<KernelRegistry>> custom_kernels_;
   std::vector<std::size_t> budgets_;
   ExtendedPasses extended_;
   PassPipeline::Limits limits_;
   std::int64_t patches_left_ = -1;
+  std::string said_;  // by the pass pipeline, last
   Placement placement_;
   CopyPlan copies_;
 };

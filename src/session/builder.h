@@ -5,11 +5,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/executor.h"
-#include "session/report.h"
 #include "switchyard/session/inference_session.h"
+#include "switchyard/session/session_report.h"
 
 namespace switchyard {
 
@@ -25,6 +26,8 @@ struct BuiltModel {
   SessionReport report;
   bool strict_signature = true;  // what contradicts the declared inputs and outputs is an error
   bool flush_denormals = true;   // in Run: denormal numbers count as zero
+  std::unordered_map<const Graph*, std::string> graph_paths;  // as in the report
+  std::unordered_map<const Node*, std::size_t> node_rows;     // of the report
   ModelMetadata metadata;
   std::vector<SessionArg> inputs, outputs, overridable;
   std::vector<int>

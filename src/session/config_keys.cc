@@ -14,6 +14,8 @@ constexpr std::string_view kOwnKeys[] = {
     "switchyard.max_copies",        // more copies per run: creation fails and lists them
     "switchyard.stop_after_patches",
     "switchyard.load_time_limit_ms",  // a load that takes longer fails; 0: no limit
+    "switchyard.expose_values",       // 1: every value of the main graph is an output
+    "switchyard.node_times",          // 1: InferenceSession::node_times counts
     "switchyard.verify_each_pass",
 };
 

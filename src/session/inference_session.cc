@@ -7,8 +7,10 @@
 
 #include "base/float_mode.h"
 #include "base/format.h"
+#include "runtime/run_report.h"
 #include "session/border.h"
 #include "session/builder.h"
+#include "session/config_keys.h"
 #include "session/profiler.h"
 #include "session/session_impl.h"
 #include "switchyard/session/io_binding.h"
@@ -70,6 +72,11 @@ class DeviceSink final : public OutputSink {
   int space_ = kHostSpace;
 };
 
+std::string ProviderOf(const BuiltModel& model, const Step& step) {
+  return step.provider < 0 ? "executor"
+                           : model.providers.name(static_cast<std::size_t>(step.provider));
+}
+
 }  // namespace
 
 // One Run's room: pooled, so that a steady state touches no heap.
@@ -99,6 +106,8 @@ SessionCore::SessionCore(std::shared_ptr<Environment> environment_in, const Sess
   const std::int64_t start = SteadyNow();
   model = BuildModel(*environment, options, path, bytes);
   if (profiler) profiler->Add("model_loading_and_initialization", "Session", start, SteadyNow());
+  if (ConfigFlag("switchyard.node_times", options.ConfigEntry("switchyard.node_times")))
+    times = std::make_unique<StepTimes>(model->plan->steps.size());
   pool = std::make_shared<OutputPool>(environment->host_allocator());
   for (std::size_t i = 0; i < model->input_index.size(); ++i) {
     const int index = model->input_index[i];
@@ -254,6 +263,61 @@ void SessionCore::Release(std::unique_ptr<RunSlot> slot) {
   slots.push_back(std::move(slot));
 }
 
+MemoryReport SessionCore::ReportMemory() {
+  MemoryReport report;
+  const std::lock_guard lock(slots_mutex);  // slots in the pool are idle
+  if (slots.empty()) return report;
+  for (const ArenaUse& use : ReportArenas(*model->plan, slots.back()->state)) {
+    MemoryReport::Arena arena;
+    const auto path = model->graph_paths.find(use.graph);
+    if (path != model->graph_paths.end()) arena.graph = path->second;
+    arena.device = model->spaces->device(use.space).ToString();
+    arena.segment = use.segment;
+    arena.bytes = use.bytes;
+    for (const ArenaUse::Row& row : use.rows) {
+      arena.rows.push_back({row.name, row.scratch, row.offset, row.bytes, row.first, row.last});
+    }
+    report.arenas.push_back(std::move(arena));
+  }
+  return report;
+}
+
+SessionReport SessionCore::Report() {
+  SessionReport report = model->report;
+  report.memory = ReportMemory();
+  const std::lock_guard lock(slots_mutex);
+  if (slots.empty()) return report;
+  for (auto& [node, variant] : ReportVariants(*model->plan, slots.back()->state)) {
+    const auto row = model->node_rows.find(node);
+    if (row != model->node_rows.end()) report.nodes[row->second].variant = std::move(variant);
+  }
+  return report;
+}
+
+void SessionCore::Observe(const Step& step, std::int64_t from, std::int64_t to) {
+  if (times) times->Add(static_cast<std::size_t>(&step - model->plan->steps.data()), to - from);
+  if (!profiler) return;
+  profiler->Add(step.node->Name() + "_kernel_time", "Node", from, to,
+                {{"op_name", step.node->OpType()},
+                 {"provider", ProviderOf(*model, step)},
+                 {"node_index", std::to_string(step.node->Index())}});
+}
+
+std::vector<NodeTime> SessionCore::ReportTimes() const {
+  std::vector<NodeTime> rows;
+  if (!times) return rows;
+  for (const Block& block : model->plan->blocks) {
+    const auto path = model->graph_paths.find(block.graph);
+    for (std::uint32_t i = block.first_step; i < block.end_step; ++i) {
+      const Step& step = model->plan->steps[i];
+      rows.push_back({path == model->graph_paths.end() ? "" : path->second, step.node->Name(),
+                      step.node->OpType(), ProviderOf(*model, step), times->counts[i].runs.load(),
+                      static_cast<double>(times->counts[i].nanoseconds.load()) * 1e-6});
+    }
+  }
+  return rows;
+}
+
 void SessionCore::Execute(RunSlot& slot, const RunOptions& options) {
   for (std::size_t i = 0; i < slot.inputs.size(); ++i) {
     if (slot.inputs[i] != nullptr) {
@@ -271,16 +335,11 @@ void SessionCore::Execute(RunSlot& slot, const RunOptions& options) {
   CheckSharedDims(slot.inputs);
   const std::int64_t start = profiler ? SteadyNow() : 0;
   std::size_t started = 0;
+  const bool observed = profiler != nullptr || times != nullptr;
   StepObserver observer;
-  if (profiler) {
+  if (observed) {
     observer = [this](const Step& step, std::int64_t from, std::int64_t to) {
-      const std::string provider =
-          step.provider < 0 ? "executor"
-                            : model->providers.name(static_cast<std::size_t>(step.provider));
-      profiler->Add(step.node->Name() + "_kernel_time", "Node", from, to,
-                    {{"op_name", step.node->OpType()},
-                     {"provider", provider},
-                     {"node_index", std::to_string(step.node->Index())}});
+      Observe(step, from, to);
     };
   }
   std::exception_ptr error;
@@ -289,7 +348,7 @@ void SessionCore::Execute(RunSlot& slot, const RunOptions& options) {
     for (; started < model->providers.size(); ++started)
       model->providers[started].OnRunStart(options);
     Executor executor({*model->plan, model->providers, *model->spaces, *model->team, counters},
-                      slot.state, options, profiler ? &observer : nullptr);
+                      slot.state, options, observed ? &observer : nullptr);
     executor.Run(slot.inputs, slot.sinks, slot.results);
   } catch (...) {
     error = std::current_exception();
@@ -413,7 +472,15 @@ std::vector<OrtValue> InferenceSession::Run(const RunOptions& options,
 }
 
 std::string InferenceSession::Explain(bool json) const {
-  return AtBorder([&] { return json ? impl_->model->report.Json() : impl_->model->report.Text(); });
+  return Explain(json ? ReportFormat::kJson : ReportFormat::kText);
+}
+
+std::string InferenceSession::Explain(ReportFormat format) const {
+  return AtBorder([&] { return impl_->Report().Show(format); });
+}
+
+MemoryReport InferenceSession::memory_report() const {
+  return AtBorder([&] { return impl_->ReportMemory(); });
 }
 
 const SessionReport& InferenceSession::report() const { return impl_->model->report; }
@@ -427,6 +494,10 @@ SessionCounters InferenceSession::counters() const {
           c.copied_bytes.load(),
           c.arena_bytes.load(),
           impl_->model->constants->bytes()};
+}
+
+std::vector<NodeTime> InferenceSession::node_times() const {
+  return AtBorder([&] { return impl_->ReportTimes(); });
 }
 
 std::string InferenceSession::EndProfiling() {

@@ -1,6 +1,7 @@
 #pragma once
 // The inside of InferenceSession: the built model, the pool of run slots, counters.
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -31,6 +32,20 @@ struct BoundArguments {
   std::vector<OrtValue> results;
 };
 
+// Counts per step of the plan. Thread-safe.
+struct StepTimes {
+  struct Count {
+    std::atomic<std::uint64_t> runs{0}, nanoseconds{0};
+  };
+  explicit StepTimes(std::size_t steps) : counts(steps) {}
+  void Add(std::size_t step, std::int64_t nanoseconds) {
+    counts[step].runs.fetch_add(1, std::memory_order_relaxed);
+    counts[step].nanoseconds.fetch_add(static_cast<std::uint64_t>(nanoseconds),
+                                       std::memory_order_relaxed);
+  }
+  std::vector<Count> counts;
+};
+
 struct SessionCore {
   SessionCore(std::shared_ptr<Environment> environment, const SessionOptions& options,
               const std::string* path, std::span<const std::byte> bytes);
@@ -44,10 +59,15 @@ struct SessionCore {
   int InputIndex(std::string_view name) const;
   int OutputIndex(std::string_view name) const;
   void CheckInput(std::size_t index, const OrtValue& value) const;
+  MemoryReport ReportMemory();
+  // With what the last Run shows.
+  SessionReport Report();
+  std::vector<NodeTime> ReportTimes() const;
 
   std::shared_ptr<Environment> environment;
   std::unique_ptr<BuiltModel> model;
   std::unique_ptr<Profiler> profiler;
+  std::unique_ptr<StepTimes> times;  // nullptr: not counted
   RunCounters counters;
   std::shared_ptr<OutputPool> pool;
 
@@ -55,6 +75,7 @@ struct SessionCore {
   std::unique_ptr<RunSlot> Acquire();
   void Release(std::unique_ptr<RunSlot> slot);
   void Execute(RunSlot& slot, const RunOptions& options);
+  void Observe(const Step& step, std::int64_t from, std::int64_t to);
   void UsePool(RunSlot& slot, std::size_t output);
   void CollectSharedDims();
   void CheckSharedDims(std::span<const OrtValue* const> inputs) const;

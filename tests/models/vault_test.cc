@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "session/report.h"
+#include "switchyard/session/session_report.h"
 #include "support/model_runs.h"
 #include "support/vault_provider/vault_provider.h"
 #include "switchyard/session/io_binding.h"

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/format.h"
-#include "session/report.h"
+#include "switchyard/session/session_report.h"
 #include "support/model_runs.h"
 #include "switchyard/session/io_binding.h"
 

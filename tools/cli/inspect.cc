@@ -10,8 +10,6 @@
 namespace switchyard::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string DomainName(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
 
 void PrintArgs(const char* title, const std::vector<SessionArg>& args) {
@@ -72,7 +70,7 @@ Json ArgsToJson(const std::vector<SessionArg>& args) {
   return rows;
 }
 
-void PrintJson(const ModelSummary& summary) {
+void PrintSummaryJson(const ModelSummary& summary) {
   const ModelMetadata& metadata = summary.metadata;
   Json opsets = Json::object();
   for (const auto& [domain, version] : summary.opsets) opsets[DomainName(domain)] = version;
@@ -93,7 +91,7 @@ void PrintJson(const ModelSummary& summary) {
                          {"constant_bytes", summary.constant_bytes},
                          {"metadata", metadata.custom_metadata_map},
                          {"warnings", summary.warnings}};
-  std::printf("%s\n", document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  PrintJson(document);
 }
 
 }  // namespace
@@ -108,7 +106,7 @@ void AddInspect(CLI::App& app) {
       "Examples:\n  switchyard inspect model.onnx\n  switchyard inspect model.onnx --json");
   command->callback([model, json] {
     const ModelSummary summary = SummarizeModel(*model);
-    *json ? PrintJson(summary) : PrintText(summary);
+    *json ? PrintSummaryJson(summary) : PrintText(summary);
   });
 }
 

@@ -1,5 +1,6 @@
 // switchyard: runs, inspects and explains ONNX models.
-// Exit status: 0 done, 1 an error (one line on standard error), 2 a wrong command line.
+// Exit status: 0 done, 1 an error (one line on standard error), 2 a wrong command line, 3 a
+// difference was found (verify, bench --compare).
 
 #include <cstdio>
 #include <exception>
@@ -21,19 +22,27 @@ int Main(int argc, char** argv) {
       "Examples:\n"
       "  switchyard run model.onnx --input x=picture.npy --output-dir out\n"
       "  switchyard inspect model.onnx\n"
-      "  switchyard explain model.onnx --json\n"
+      "  switchyard explain model.onnx --html -o model.html\n"
+      "  switchyard verify model.onnx --bisect\n"
+      "  switchyard bench model.onnx -t 2\n"
       "  switchyard providers\n"
       "  switchyard COMMAND --help");
   AddRun(app);
   AddInspect(app);
   AddExplain(app);
+  AddBench(app);
+  AddVerify(app);
+  AddOptimize(app);
   AddProviders(app);
   AddPasses(app);
+  AddCompletion(app);
   try {
     app.parse(argc, argv);
     return 0;
   } catch (const CLI::Success& help) {
     return app.exit(help);
+  } catch (const CLI::RuntimeError& status) {  // a command that has said all there is to say
+    return status.get_exit_code();
   } catch (const CLI::ParseError& error) {
     app.exit(error);
     return kUsage;

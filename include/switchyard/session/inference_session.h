@@ -11,12 +11,12 @@
 #include "switchyard/ep/run_options.h"
 #include "switchyard/session/environment.h"
 #include "switchyard/session/session_options.h"
+#include "switchyard/session/session_report.h"
 #include "switchyard/tensor/ort_value.h"
 
 namespace switchyard {
 
 class IOBinding;
-struct SessionReport;
 
 struct ModelMetadata {
   std::string producer_name, graph_name, domain, description, graph_description;
@@ -38,6 +38,13 @@ struct SessionCounters {
   std::uint64_t copied_bytes = 0;
   std::uint64_t arena_bytes = 0;     // planned, largest
   std::uint64_t constant_bytes = 0;  // each constant once
+};
+
+// All runs of one node, by the configuration entry "switchyard.node_times" = "1".
+struct NodeTime {
+  std::string graph, name, op, provider;  // graph as in SessionReport::NodeRow
+  std::uint64_t runs = 0;
+  double milliseconds = 0;  // together
 };
 
 class SWITCHYARD_API InferenceSession {
@@ -70,8 +77,14 @@ class SWITCHYARD_API InferenceSession {
 
   // Text: what runs where and why. JSON has a "schema_version".
   std::string Explain(bool json) const;
+  std::string Explain(ReportFormat format) const;
+  // As of creation, without memory.
   const SessionReport& report() const;
+  // Where values and scratch lay in the last finished Run. Empty before it.
+  MemoryReport memory_report() const;
   SessionCounters counters() const;
+  // In the order of the plan; empty unless "switchyard.node_times" is set.
+  std::vector<NodeTime> node_times() const;
   // Writes the Chrome trace and answers its file name; "" when profiling was not on.
   std::string EndProfiling();
   std::int64_t profiling_start_time_ns() const;

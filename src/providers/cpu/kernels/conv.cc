@@ -7,6 +7,7 @@
 #include "providers/cpu/kernels/common/conv_geometry.h"
 #include "providers/cpu/math/gemm.h"
 #include "providers/cpu/math/vec_cast.h"
+#include "switchyard/ep/bound_variant.h"
 
 namespace switchyard::cpu::kernels::conv {
 namespace {
@@ -17,7 +18,7 @@ using math::ElemType;
 std::size_t RoundUp(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 template <typename T>
-class FloatConv final : public OpKernel {
+class FloatConv final : public OpKernel, public IBoundVariant {
   static constexpr bool kConverts = kIsHalf<T>;
   struct State {
     PodDims out;
@@ -48,6 +49,30 @@ class FloatConv final : public OpKernel {
   }
 
   std::size_t state_bytes() const override { return sizeof(State); }
+
+  std::string Variant() const override {
+    return packed_ >= 0 || winograd_packed_ >= 0 ? "weights packed at load"
+                                                 : "weights packed per run";
+  }
+
+  std::string BoundVariant(const void* state) const override {
+    const auto& bound = *static_cast<const State*>(state);
+    const std::string weights = ", " + Variant() + (kConverts ? ", computes in float" : "");
+    if (bound.by_winograd) return "Winograd: fewer products pay for this shape" + weights;
+    switch (bound.plan.path) {
+      case math::ConvPath::kNothing:
+        return "empty output";
+      case math::ConvPath::kPointwise:
+        return "matrix product: the kernel is 1x1" + weights;
+      case math::ConvPath::kUnfold:
+        return "unfolded tiles and a matrix product" + weights;
+      case math::ConvPath::kRows:
+        return "padded input rows, read through an offset table" + weights;
+      case math::ConvPath::kDepthwise:
+        return "depthwise: one input channel per group" + weights;
+    }
+    return {};
+  }
 
   void Prepare(PrepareContext& context) const override {
     auto& state = context.State<State>();
