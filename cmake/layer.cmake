@@ -46,16 +46,20 @@ function(sy_layer name)
   endif()
 endfunction()
 
-#   sy_test(name SOURCES files... [LIBS libraries...] [LABELS labels...])
+#   sy_test(name SOURCES files... [LIBS libraries...] [LABELS labels...] [TEST_FILTER filter])
 function(sy_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "TEST_FILTER" "SOURCES;LIBS;LABELS" ${ARGN})
+  set(filter)
+  if(arg_TEST_FILTER)
+    set(filter TEST_FILTER "${arg_TEST_FILTER}")
+  endif()
   sy_set_isa_flags(arg_SOURCES)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_compile_definitions(${name} PRIVATE SWITCHYARD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE sy_flags ${arg_LIBS} GTest::gtest GTest::gtest_main GTest::gmock)
   sy_use_test_pch(${name})
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST ${filter}
                        TEST_PREFIX "${name}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
                        PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
 endfunction()

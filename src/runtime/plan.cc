@@ -360,6 +360,8 @@ class PlanBuilder {
   void TryInPlace(std::uint32_t s, std::size_t input, std::size_t output) {
     PlanValueId from, to;
     if (plan_->steps[s].in_place_of >= 0 || !Arguments(s, input, output, &from, &to)) return;
+    // It may be made in the caller's memory.
+    if (plan_->values[to].caller_output >= 0) return;
     const PlanValueId root = RootOf(from);
     const PlanValue& owner = plan_->values[root];
     if (owner.producer >= 0 &&

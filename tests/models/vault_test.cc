@@ -172,6 +172,21 @@ TEST(Budget, RefusesWithFigures) {
   EXPECT_EQ(second.refusals[0].second, "over budget: 64 bytes used of 100, this needs 64 more");
 }
 
+TEST(Binding, WhatCouldBeMadeInPlaceIsMadeInTheCallersMemory) {
+  auto vault = std::make_shared<VaultProvider>();
+  SessionOptions options;
+  options.AppendExecutionProvider(vault);
+  const auto session = LoadText(
+      "opset 13\ngraph g (float[N,4] x) => (float[N,4] y) {\n a = Sigmoid(x)\n y = Relu(a)\n}",
+      options);
+  IOBinding binding(*session);
+  binding.BindInput("x", session->CopyTo(Floats({2, 4}, 3), vault->device()));
+  binding.BindOutput("y", vault->device());
+  const std::uint64_t before = vault->traffic().copies();
+  session->Run({}, binding);
+  EXPECT_EQ(vault->traffic().copies(), before);
+}
+
 TEST(Binding, VaultMemoryIsUsedAsItIs) {
   auto vault = std::make_shared<VaultProvider>();
   SessionOptions options;

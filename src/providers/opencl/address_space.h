@@ -2,7 +2,7 @@
 // Addresses for memory that has none. The core plans blocks and hands out `base + offset`, but a
 // cl_mem is a handle. So each buffer gets a reserved range of the process's address space that
 // nothing is mapped to: an address stands for (buffer, byte offset), arithmetic works, and a look
-// from the host faults at once.
+// from the host faults at once. A cl_mem of the caller's own may stand for its first byte itself.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Place {
 // Thread-safe.
 class AddressSpace {
  public:
-  AddressSpace() = default;
+  explicit AddressSpace(cl_context context) : context_(context) {}
   ~AddressSpace();
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
@@ -31,16 +31,19 @@ class AddressSpace {
   void* Add(cl_mem buffer, std::size_t bytes);
   // Releases the buffer that Add answered `base` for; anything else is ignored.
   void Remove(void* base) noexcept;
-  // Throws EpFail unless [address, address + bytes) lies in one buffer. nullptr with 0 bytes: none.
+  // Throws EpFail unless [address, address + bytes) lies in one buffer, or the address is a cl_mem
+  // of this context with so many bytes. nullptr with 0 bytes: none.
   Place Find(const void* address, std::size_t bytes) const;
   bool Contains(const void* address) const;
   std::size_t size() const;
 
  private:
+  bool IsBuffer(const void* handle, std::size_t bytes) const;
   struct Range {
     std::size_t reserved, bytes;
     cl_mem buffer;
   };
+  cl_context context_;
   mutable std::shared_mutex mutex_;
   std::map<std::uintptr_t, Range> ranges_;
 };

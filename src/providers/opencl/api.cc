@@ -22,11 +22,11 @@ Loaded Load() {
     loaded.why_not = fmt::format("no OpenCL on this machine: {}", dlerror());
     return loaded;
   }
-#define SY_OPENCL_FIND(name)                                                         \
+#define SY_OPENCL_FIND(name)                                                            \
   loaded.api.name = reinterpret_cast<decltype(loaded.api.name)>(dlsym(library, #name)); \
-  if (loaded.api.name == nullptr) {                                                  \
+  if (loaded.api.name == nullptr) {                                                     \
     loaded.why_not = fmt::format("{} lacks {}: OpenCL 1.2 is needed", kLibrary, #name); \
-    return loaded;                                                                   \
+    return loaded;                                                                      \
   }
   SY_OPENCL_FUNCTIONS(SY_OPENCL_FIND)
 #undef SY_OPENCL_FIND
@@ -99,8 +99,8 @@ std::string StatusName(cl_int status) {
 
 bool IsLost(cl_int status) {
   return status == CL_DEVICE_NOT_AVAILABLE || status == CL_INVALID_COMMAND_QUEUE ||
-         status == CL_INVALID_CONTEXT ||
-         status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST || status < -1100;
+         status == CL_INVALID_CONTEXT || status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST ||
+         status < -1100;
 }
 
 bool IsOutOfMemory(cl_int status) {

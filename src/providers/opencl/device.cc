@@ -118,11 +118,13 @@ DeviceContext::DeviceContext(const DeviceFacts& facts) : facts_(facts) {
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(facts.platform), 0};
   context_ = Cl().clCreateContext(properties, 1, &facts_.id, nullptr, nullptr, &status);
   opencl::Check(status, fmt::format("no context on {}", facts_.name));
+  addresses_ = std::make_unique<AddressSpace>(context_);
   programs_ = std::make_unique<ProgramStore>(*this);
 }
 
 DeviceContext::~DeviceContext() {
   programs_.reset();
+  addresses_.reset();
   if (context_ != nullptr) Cl().clReleaseContext(context_);
 }
 

@@ -41,10 +41,10 @@ std::optional<std::string> WhyNoDevice();
 
 // What was asked of a device since it was opened.
 struct DeviceCounters {
-  std::atomic<std::uint64_t> launches{0};       // kernels queued
-  std::atomic<std::uint64_t> copies{0};         // transfers queued or done
-  std::atomic<std::uint64_t> host_waits{0};     // times the host waited for the device
-  std::atomic<std::uint64_t> programs_built{0};  // from source
+  std::atomic<std::uint64_t> launches{0};         // kernels queued
+  std::atomic<std::uint64_t> copies{0};           // transfers queued or done
+  std::atomic<std::uint64_t> host_waits{0};       // times the host waited for the device
+  std::atomic<std::uint64_t> programs_built{0};   // from source
   std::atomic<std::uint64_t> programs_loaded{0};  // from the disk
 };
 
@@ -58,7 +58,7 @@ class DeviceContext {
 
   const DeviceFacts& facts() const { return facts_; }
   cl_context context() const { return context_; }
-  AddressSpace& addresses() { return addresses_; }
+  AddressSpace& addresses() { return *addresses_; }
   ProgramStore& programs() { return *programs_; }
   DeviceCounters& counters() { return counters_; }
   OrtDevice device() const;
@@ -78,7 +78,7 @@ class DeviceContext {
 
   DeviceFacts facts_;
   cl_context context_ = nullptr;
-  AddressSpace addresses_;
+  std::unique_ptr<AddressSpace> addresses_;
   std::unique_ptr<ProgramStore> programs_;
   DeviceCounters counters_;
   std::atomic<bool> lost_{false};

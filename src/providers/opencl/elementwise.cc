@@ -5,25 +5,25 @@ namespace {
 
 constexpr std::int64_t kLocal = 64;
 constexpr std::int64_t kEach = 8;  // elements per work-item of a flat kernel
-constexpr const char* kNames = "abc";
+constexpr const char* kLetters = "abc";
 
 std::string Parameters(std::size_t inputs) {
   std::string text;
   for (std::size_t i = 0; i < inputs; ++i)
-    text += fmt::format("BUF(const T{0}, {0}_), ", kNames[i]);
+    text += fmt::format("BUF(const T{0}, {0}_), ", kLetters[i]);
   return text + "BUF(TO, o_)";
 }
 
 std::string Starts(std::size_t inputs) {
   std::string text;
-  for (std::size_t i = 0; i < inputs; ++i) text += fmt::format("  AT({}_);\n", kNames[i]);
+  for (std::size_t i = 0; i < inputs; ++i) text += fmt::format("  AT({}_);\n", kLetters[i]);
   return text + "  AT(o_);\n";
 }
 
 std::string FlatCode(std::size_t inputs, unsigned mask) {
   std::string loads;
   for (std::size_t i = 0; i < inputs; ++i) {
-    loads += fmt::format("    C{0} {0} = (C{0}){0}_[{1}];\n", kNames[i],
+    loads += fmt::format("    C{0} {0} = (C{0}){0}_[{1}];\n", kLetters[i],
                          ((mask >> i) & 1) != 0 ? "i" : "0");
   }
   return fmt::format(R"CL(
@@ -42,7 +42,7 @@ void flat({1}, int n, float p, float q) {{
 std::string StridedCode(std::size_t inputs) {
   std::string parameters, arrays, zero, steps, loads;
   for (std::size_t i = 0; i < inputs; ++i) {
-    const char name = kNames[i];
+    const char name = kLetters[i];
     parameters += fmt::format(", int8 {0}_strides", name);
     arrays += fmt::format("  int s{0}[8]; vstore8({0}_strides, 0, s{0});\n", name);
     zero += fmt::format("  int i{0} = 0;\n", name);
@@ -71,14 +71,15 @@ Defines DefinesOf(const Expression& expression) {
   Defines defines;
   for (std::size_t i = 0; i < expression.inputs.size(); ++i) {
     const DataType type = expression.inputs[i];
-    const std::string name(1, kNames[i]);
+    const std::string name(1, kLetters[i]);
     defines["T" + name] = expression.moves ? MoveType(type) : ClType(type);
     defines["C" + name] = expression.moves ? MoveType(type) : ComputeType(type);
   }
   const DataType out = expression.output;
   defines["TO"] = expression.moves ? MoveType(out) : ClType(out);
   defines["EXPRESSION"] = expression.text;
-  defines["RESULT(x)"] = out == DataType::kBool && !expression.moves ? "((x) ? 1 : 0)" : "((TO)(x))";
+  defines["RESULT(x)"] =
+      out == DataType::kBool && !expression.moves ? "((x) ? 1 : 0)" : "((TO)(x))";
   return defines;
 }
 

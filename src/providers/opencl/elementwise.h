@@ -28,8 +28,8 @@ class Elementwise {
   void Warm(const OpKernelInfo& info) const;
   void Warm(DimSpan out, std::span<const DimSpan> inputs) const;
 
-  void Run(OpKernelContext& context, std::span<const Tensor* const> inputs, Tensor& out, float p = 0,
-           float q = 0) const;
+  void Run(OpKernelContext& context, std::span<const Tensor* const> inputs, Tensor& out,
+           float p = 0, float q = 0) const;
 
  private:
   static constexpr unsigned kStrided = 8;  // variants below: flat, by mask

@@ -15,10 +15,10 @@ struct GemmKind {
 // Sizes and steps in elements. Y is dense; A and B have contiguous rows.
 struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;
-  std::int64_t a_row = 0, b_row = 0;       // from one stored row to the next
-  std::int64_t c_row = 0, c_column = 0;    // 0: the same for all
-  std::int64_t batches = 1;                // Y's are dense
-  Dims batch_dims, batch_a, batch_b;       // up to 8 dims; empty: one batch
+  std::int64_t a_row = 0, b_row = 0;     // from one stored row to the next
+  std::int64_t c_row = 0, c_column = 0;  // 0: the same for all
+  std::int64_t batches = 1;              // Y's are dense
+  Dims batch_dims, batch_a, batch_b;     // up to 8 dims; empty: one batch
   float alpha = 1, beta = 1;
 };
 

@@ -119,8 +119,9 @@ Launch& Launch::NoBuffer() {
 
 Launch& Launch::Int(std::int64_t value) {
   if (value > std::numeric_limits<cl_int>::max() || value < std::numeric_limits<cl_int>::min()) {
-    context_.Fail(fmt::format("a size of {} is beyond the 32 bits of this provider's kernels", value),
-                  ErrorCode::kNotImplemented);
+    context_.Fail(
+        fmt::format("a size of {} is beyond the 32 bits of this provider's kernels", value),
+        ErrorCode::kNotImplemented);
   }
   const auto narrow = static_cast<cl_int>(value);
   return Value(&narrow, sizeof narrow);
@@ -159,10 +160,10 @@ void Launch::Run(const Sizes& global) {
                                        arguments_[i].bytes.data()),
                    fmt::format("argument {} of {}", i, state.name));
     }
-    device.Check(Cl().clEnqueueNDRangeKernel(stream_.queue(), state.kernel, 3, nullptr, sizes,
-                                             local, 0, nullptr,
-                                             stream_.profiles() ? &event : nullptr),
-                 fmt::format("launching {}", state.name));
+    device.Check(
+        Cl().clEnqueueNDRangeKernel(stream_.queue(), state.kernel, 3, nullptr, sizes, local, 0,
+                                    nullptr, stream_.profiles() ? &event : nullptr),
+        fmt::format("launching {}", state.name));
   }
   device.counters().launches.fetch_add(1, std::memory_order_relaxed);
   if (event != nullptr) stream_.Launched(state.name, event);
@@ -204,8 +205,8 @@ void CopyOnDevice(OpKernelContext& context, const Tensor& from, Tensor& to) {
   const Place source = device.addresses().Find(from.raw(), bytes);
   const Place target = device.addresses().Find(to.raw(), bytes);
   stream.Queued();
-  device.Check(Cl().clEnqueueCopyBuffer(stream.queue(), source.buffer, target.buffer,
-                                        source.offset, target.offset, bytes, 0, nullptr, nullptr),
+  device.Check(Cl().clEnqueueCopyBuffer(stream.queue(), source.buffer, target.buffer, source.offset,
+                                        target.offset, bytes, 0, nullptr, nullptr),
                "copy on the device");
 }
 

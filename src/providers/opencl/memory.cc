@@ -38,8 +38,6 @@ DeviceArena::DeviceArena(std::shared_ptr<DeviceContext> context, std::shared_ptr
 DeviceArena::~DeviceArena() {
   for (const auto& [base, chunk] : chunks_)
     context_->addresses().Remove(reinterpret_cast<void*>(base));
-  for (const auto& [base, bytes] : imported_)
-    context_->addresses().Remove(reinterpret_cast<void*>(base));
 }
 
 void* DeviceArena::Alloc(std::size_t bytes) {
@@ -138,11 +136,6 @@ void DeviceArena::Free(void* block) noexcept {
   if (block == nullptr) return;
   const std::lock_guard lock(mutex_);
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  if (imported_.erase(address) != 0) {
-    // A buffer lives on until what is queued with it is done.
-    context_->addresses().Remove(block);
-    return;
-  }
   StreamSet::Mark mark = streams_->Now();
   if (mark.empty()) {
     Release(address);
@@ -226,32 +219,6 @@ std::size_t DeviceArena::reserved() const {
   return reserved_;
 }
 
-void* DeviceArena::Import(void* handle, std::size_t bytes) {
-  auto* buffer = static_cast<cl_mem>(handle);
-  std::size_t held = 0;
-  cl_context context = nullptr;
-  if (buffer == nullptr ||
-      Cl().clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof held, &held, nullptr) != CL_SUCCESS ||
-      Cl().clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof context, &context, nullptr) !=
-          CL_SUCCESS) {
-    Throw(ErrorCode::kInvalidArgument, "OpenCL: the handle is no cl_mem");
-  }
-  if (context != context_->context()) {
-    Throw(ErrorCode::kInvalidArgument,
-          "OpenCL: the cl_mem belongs to another cl_context than the provider's on {}",
-          context_->facts().name);
-  }
-  if (held < bytes) {
-    Throw(ErrorCode::kInvalidArgument, "OpenCL: the cl_mem has {} bytes, {} are needed", held,
-          bytes);
-  }
-  context_->Check(Cl().clRetainMemObject(buffer), "clRetainMemObject");
-  void* base = context_->addresses().Add(buffer, held);
-  const std::lock_guard lock(mutex_);
-  imported_.emplace(reinterpret_cast<std::uintptr_t>(base), held);
-  return base;
-}
-
 PinnedAllocator::PinnedAllocator(std::shared_ptr<DeviceContext> context)
     : Allocator(PinnedInfo(*context)), context_(std::move(context)) {
   queue_ = context_->MakeQueue(false);
@@ -270,9 +237,9 @@ void* PinnedAllocator::Alloc(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   context_->CheckAlive();
   cl_int status = CL_SUCCESS;
-  cl_mem buffer = Cl().clCreateBuffer(context_->context(),
-                                      CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
-                                      RoundUp(bytes, kAlignment), nullptr, &status);
+  cl_mem buffer =
+      Cl().clCreateBuffer(context_->context(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                          RoundUp(bytes, kAlignment), nullptr, &status);
   context_->Check(status, fmt::format("no pinned memory of {} bytes", bytes));
   void* block = Cl().clEnqueueMapBuffer(queue_, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
                                         bytes, 0, nullptr, nullptr, &status);

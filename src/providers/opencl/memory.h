@@ -28,8 +28,6 @@ class DeviceArena final : public Allocator {
   void* Alloc(std::size_t bytes) override;
   void Free(void* block) noexcept override;
   AllocatorStats Stats() const override;
-  // Takes in a buffer of another owner, of this context; Free lets it go. Throws InvalidArgument.
-  void* Import(void* handle, std::size_t bytes);
   std::size_t reserved() const;
 
  private:
@@ -65,7 +63,6 @@ class DeviceArena final : public Allocator {
   std::map<std::uintptr_t, Chunk> chunks_;
   std::multimap<std::size_t, std::uintptr_t> free_;  // bytes, address
   std::vector<Retired> retired_;
-  std::map<std::uintptr_t, std::size_t> imported_;
   std::size_t reserved_ = 0, next_chunk_;
   AllocatorStats stats_;
 };

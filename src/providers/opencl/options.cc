@@ -7,7 +7,9 @@
 namespace switchyard::opencl {
 namespace {
 
-std::string Joined(std::span<const std::string> words) { return fmt::format("{}", fmt::join(words, ", ")); }
+std::string Joined(std::span<const std::string> words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
 
 std::uint64_t Number(const std::string& key, const std::string& text) {
   std::uint64_t value = 0;
@@ -107,9 +109,8 @@ Options ParseOptions(const ProviderOptions& given) {
       {"platform", std::to_string(options.device.platform_index)},
       {"device_id", std::to_string(options.device.index_in_platform)},
       {"mem_limit", std::to_string(options.mem_limit)},
-      {"arena_extend_strategy", options.extend == ExtendStrategy::kNextPowerOfTwo
-                                    ? "kNextPowerOfTwo"
-                                    : "kSameAsRequested"},
+      {"arena_extend_strategy",
+       options.extend == ExtendStrategy::kNextPowerOfTwo ? "kNextPowerOfTwo" : "kSameAsRequested"},
       {"cache_dir", options.cache_dir},
       {"profile", options.profile ? "1" : "0"}};
   return options;

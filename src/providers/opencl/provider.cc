@@ -50,8 +50,8 @@ OpenClProvider::OpenClProvider(Options options)
       options_(std::move(options)),
       context_(DeviceContext::Open(options_.device)),
       streams_(std::make_shared<StreamSet>()),
-      arena_(std::make_shared<DeviceArena>(context_, streams_, options_.mem_limit,
-                                           options_.extend)),
+      arena_(
+          std::make_shared<DeviceArena>(context_, streams_, options_.mem_limit, options_.extend)),
       pinned_(std::make_shared<PinnedAllocator>(context_)),
       registry_(std::make_shared<KernelRegistry>()) {
   Families families(*registry_, context_->facts());

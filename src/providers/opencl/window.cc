@@ -29,8 +29,7 @@ Axis MakeAxis(const OpKernelContext& context, const WindowAttributes& attributes
   const std::int64_t reach = (kernel - 1) * axis.dilation + 1;
   if (attributes.auto_pad == "SAME_UPPER" || attributes.auto_pad == "SAME_LOWER") {
     axis.out = CeilDivide(in, axis.stride);
-    const std::int64_t total =
-        std::max<std::int64_t>((axis.out - 1) * axis.stride + reach - in, 0);
+    const std::int64_t total = std::max<std::int64_t>((axis.out - 1) * axis.stride + reach - in, 0);
     axis.before = attributes.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
     axis.after = total - axis.before;
     return axis;

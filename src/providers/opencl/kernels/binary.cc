@@ -64,10 +64,9 @@ TypeSet TypesOf(On on, const Families& families) {
 class BinaryKernel final : public ClKernel {
  public:
   BinaryKernel(OpKernelInfo& info, const char* text) : ClKernel(info) {
-    kernel_ = Elementwise({text,
-                           {info.input_type(0).elem, info.input_type(1).elem},
-                           info.output_type(0).elem},
-                          Builder());
+    kernel_ = Elementwise(
+        {text, {info.input_type(0).elem, info.input_type(1).elem}, info.output_type(0).elem},
+        Builder());
     kernel_.Warm(info);
   }
   void Compute(OpKernelContext& context) const override {
@@ -81,9 +80,9 @@ class BinaryKernel final : public ClKernel {
 
 template <typename Text>
 KernelCreateInfo Make(const char* op, int since, const Text& text) {
-  return KernelCreateInfo::For(op).Since(since).Accepts([](const Node& node) {
-                                                 return WhyNotRank(node);
-                                               })
+  return KernelCreateInfo::For(op)
+      .Since(since)
+      .Accepts([](const Node& node) { return WhyNotRank(node); })
       .Create([text](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
         return std::make_unique<BinaryKernel>(info, text(info));
       });

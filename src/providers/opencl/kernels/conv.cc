@@ -99,7 +99,8 @@ class Conv final : public ClKernel {
     is_product_ = groups_ == 1 && !w.empty() && Product(DimSpan(w).subspan(2)) == 1 && Plain();
     if (is_product_) return;
     // A depthwise work-item has one channel; its strip is what is shared.
-    channels_ = !w.empty() && w[0] == groups_ ? 1 : 4;
+    const std::int64_t group_out = w.empty() ? 0 : w[0] / std::max<std::int64_t>(groups_, 1);
+    channels_ = group_out == 1 ? 1 : group_out >= 16 && lanes() > 1 ? 8 : 4;
     const int local = lanes() == 1 ? 64 : 4;
     direct_ = Build(kDirect,
                     {{"T", ClType(type)},
@@ -127,8 +128,7 @@ class Conv final : public ClKernel {
     const Tensor* bias = has_bias_ ? &context.Input(2) : nullptr;
     if (bias != nullptr && bias->size() != w.dim(0)) context.Fail("bias has another size");
     if (is_product_) return Multiply(context, x, w, bias, y);
-    const Window window =
-        MakeWindow(context, window_, x.dims(), w.dims().subspan(2));
+    const Window window = MakeWindow(context, window_, x.dims(), w.dims().subspan(2));
     const std::int64_t group_out = w.dim(0) / groups_;
     Launch launch = direct_.On(context);
     launch.In(x).In(w);
@@ -143,8 +143,8 @@ class Conv final : public ClKernel {
     launch.Int(window.pad_top).Int(window.pad_left);
     launch.Int(window.dilation_h).Int(window.dilation_w).Int(has_bias_ ? 1 : 0);
     const std::int64_t strips = (window.out_w + lanes() - 1) / lanes();
-    launch.Run({strips * window.out_h, groups_ * ((group_out + channels_ - 1) / channels_),
-                x.dim(0)});
+    launch.Run(
+        {strips * window.out_h, groups_ * ((group_out + channels_ - 1) / channels_), x.dim(0)});
   }
 
  private:
@@ -184,10 +184,8 @@ class Conv final : public ClKernel {
 
 void Register(Families& families);
 void Register(Families& families) {
-  families.Add(KernelCreateInfo::For("Conv")
-                   .Input(0, families.floats())
-                   .Accepts(WhyNotPlanar)
-                   .Make<Conv>());
+  families.Add(
+      KernelCreateInfo::For("Conv").Input(0, families.floats()).Accepts(WhyNotPlanar).Make<Conv>());
 }
 
 }  // namespace switchyard::opencl::kernels::conv

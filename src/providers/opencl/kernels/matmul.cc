@@ -34,10 +34,8 @@ class MatMul final : public ClKernel {
       const std::size_t rank = std::max(batch_a.size(), batch_b.size());
       Dims out(rank, 1);
       for (std::size_t i = 0; i < rank; ++i) {
-        const std::int64_t da =
-            i + batch_a.size() >= rank ? batch_a[i + batch_a.size() - rank] : 1;
-        const std::int64_t db =
-            i + batch_b.size() >= rank ? batch_b[i + batch_b.size() - rank] : 1;
+        const std::int64_t da = i + batch_a.size() >= rank ? batch_a[i + batch_a.size() - rank] : 1;
+        const std::int64_t db = i + batch_b.size() >= rank ? batch_b[i + batch_b.size() - rank] : 1;
         out[i] = da == 1 ? db : da;
       }
       const DimSpan inputs[] = {batch_a, batch_b};

@@ -6,7 +6,8 @@
 namespace switchyard::opencl::kernels::movement {
 namespace {
 
-// y[i] = x[x_first + sum of index_k * x_stride_k], written at y_first + sum of index_k * y_stride_k.
+// y[i] = x[x_first + sum of index_k * x_stride_k], written at y_first + sum of index_k *
+// y_stride_k.
 constexpr const char* kStridedCopy = R"CL(
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void strided_copy(BUF(const T, x), BUF(T, y), int n, int rank, int8 dims, int8 x_strides,
@@ -62,7 +63,8 @@ class Copier {
     for (std::size_t k = 0; k < dims.size(); ++k) {
       if (dims[k] == 0) return;
       if (dims[k] == 1) continue;
-      if (!d.empty() && sx.back() == x_strides[k] * dims[k] && sy.back() == y_strides[k] * dims[k]) {
+      if (!d.empty() && sx.back() == x_strides[k] * dims[k] &&
+          sy.back() == y_strides[k] * dims[k]) {
         d.back() *= dims[k];
         sx.back() = x_strides[k];
         sy.back() = y_strides[k];
@@ -168,8 +170,7 @@ class Concat final : public Movement {
     std::int64_t at = 0;
     for (std::size_t i = 0; i < context.num_inputs(); ++i) {
       const Tensor& x = context.Input(i);
-      if (x.size() != 0)
-        copy_.Run(context, x, y, x.dims(), DenseStrides(x.dims()), strides, 0, at);
+      if (x.size() != 0) copy_.Run(context, x, y, x.dims(), DenseStrides(x.dims()), strides, 0, at);
       at += x.dim(axis) * strides[axis];
     }
   }
@@ -232,10 +233,10 @@ class Gather final : public ClKernel {
   explicit Gather(OpKernelInfo& info)
       : ClKernel(info),
         axis_(info.attributes().Int("axis", 0)),
-        gather_(Build(kGather,
-                      {{"T", MoveType(info.input_type(0).elem)},
-                       {"I", ClType(info.input_type(1).elem)}},
-                      "gather", {64, 1, 1})) {}
+        gather_(Build(
+            kGather,
+            {{"T", MoveType(info.input_type(0).elem)}, {"I", ClType(info.input_type(1).elem)}},
+            "gather", {64, 1, 1})) {}
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     const Tensor& at = context.Input(1);
@@ -273,12 +274,7 @@ void Register(Families& families) {
   families.Add(moving("Transpose").Make<Transpose>());
   families.Add(moving("Expand").Since(8).HostInput(1).Make<Expand>());
   families.Add(moving("Concat").Since(4).Make<Concat>());
-  families.Add(moving("Slice")
-                   .HostInput(1)
-                   .HostInput(2)
-                   .HostInput(3)
-                   .HostInput(4)
-                   .Make<Slice>());
+  families.Add(moving("Slice").HostInput(1).HostInput(2).HostInput(3).HostInput(4).Make<Slice>());
   families.Add(moving("Gather").Input(1, types::kIndex).Make<Gather>());
 }
 

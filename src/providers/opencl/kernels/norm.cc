@@ -106,11 +106,10 @@ class BatchNorm final : public ClKernel {
   explicit BatchNorm(OpKernelInfo& info)
       : ClKernel(info), epsilon_(info.attributes().Float("epsilon", 1e-5f)) {
     const DataType type = info.input_type(0).elem;
-    norm_ = Build(kBatchNorm,
-                  {{"T", ClType(type)},
-                   {"C", ComputeType(type)},
-                   {"P", ClType(info.input_type(1).elem)}},
-                  "batch_norm", {64, 1, 1});
+    norm_ = Build(
+        kBatchNorm,
+        {{"T", ClType(type)}, {"C", ComputeType(type)}, {"P", ClType(info.input_type(1).elem)}},
+        "batch_norm", {64, 1, 1});
   }
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);

@@ -115,8 +115,10 @@ class Reduce final : public ClKernel {
     const auto axes = info.attributes().Ints("axes");
     attribute_.assign(axes.begin(), axes.end());
     const DataType type = info.input_type(0).elem;
-    Defines defines{{"T", ClType(type)},           {"C", ComputeType(type)},
-                    {"START", reduction.start},    {"STEP", reduction.step},
+    Defines defines{{"T", ClType(type)},
+                    {"C", ComputeType(type)},
+                    {"START", reduction.start},
+                    {"STEP", reduction.step},
                     {"FINISH", reduction.finish}};
     SetLimits(type, &defines);
     if (reduction.needs_high) defines["NEEDS_HIGH"] = "1";
@@ -190,14 +192,13 @@ void Register(Families& families) {
     const std::string_view op = reduction.op;
     if (op == "ReduceMax" || op == "ReduceMin")
       types = types | DataType::kUint8 | TypeSet(DataType::kInt8);
-    families.Add(
-        KernelCreateInfo::For(op)
-            .Input(0, types)
-            .HostInput(1)
-            .Accepts([](const Node& node) { return WhyNotRank(node); })
-            .Create([reduction](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-              return std::make_unique<Reduce>(info, reduction);
-            }));
+    families.Add(KernelCreateInfo::For(op)
+                     .Input(0, types)
+                     .HostInput(1)
+                     .Accepts([](const Node& node) { return WhyNotRank(node); })
+                     .Create([reduction](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
+                       return std::make_unique<Reduce>(info, reduction);
+                     }));
   }
 }
 

@@ -102,13 +102,11 @@ void Register(Families& families) {
                    .Accepts([](const Node& node) { return WhyNotRank(node); })
                    .Make<Where>());
   const TypeSet numbers = families.floats() | types::kIntegers;
-  families.Add(KernelCreateInfo::For("Clip").Since(6).Input(0, numbers).MayAlias(0, 0).Make<Clip>());
+  families.Add(
+      KernelCreateInfo::For("Clip").Since(6).Input(0, numbers).MayAlias(0, 0).Make<Clip>());
   const TypeSet castable = numbers | types::kBool;
-  families.Add(KernelCreateInfo::For("Cast")
-                   .Since(6)
-                   .Input(0, castable)
-                   .Output(0, castable)
-                   .Make<Cast>());
+  families.Add(
+      KernelCreateInfo::For("Cast").Since(6).Input(0, castable).Output(0, castable).Make<Cast>());
 }
 
 }  // namespace switchyard::opencl::kernels::select

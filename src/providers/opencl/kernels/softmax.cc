@@ -48,8 +48,7 @@ class Softmax final : public ClKernel {
     const std::int64_t count = x.rank() == 0 ? 1
                                : flattens_   ? Product(x.dims().subspan(axis))
                                              : x.dim(axis);
-    const std::int64_t inner =
-        flattens_ || x.rank() == 0 ? 1 : Product(x.dims().subspan(axis + 1));
+    const std::int64_t inner = flattens_ || x.rank() == 0 ? 1 : Product(x.dims().subspan(axis + 1));
     const std::int64_t rows = x.size() / count;
     softmax_.On(context).In(x).Out(y).Int(rows).Int(count).Int(inner).Run({rows, 1, 1});
   }

@@ -64,8 +64,7 @@ class UnaryKernel final : public ClKernel {
   UnaryKernel(OpKernelInfo& info, const Unary& unary, const char* text) : ClKernel(info) {
     if (unary.p != nullptr) p_ = info.attributes().Float(unary.p, unary.p_default);
     if (unary.q != nullptr) q_ = info.attributes().Float(unary.q, unary.q_default);
-    kernel_ = Elementwise({text, {info.input_type(0).elem}, info.output_type(0).elem},
-                          Builder());
+    kernel_ = Elementwise({text, {info.input_type(0).elem}, info.output_type(0).elem}, Builder());
     kernel_.Warm(info);
   }
   void Compute(OpKernelContext& context) const override {
@@ -93,13 +92,13 @@ const char* GeluText(const Node& node) {
 }
 
 void RegisterGelu(Families& families, const char* domain) {
-  families.Add(KernelCreateInfo::For("Gelu", domain)
-                   .Input(0, families.floats())
-                   .MayAlias(0, 0)
-                   .Create([](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-                     return std::make_unique<UnaryKernel>(info, Unary{"Gelu", ""},
-                                                          GeluText(info.node()));
-                   }));
+  families.Add(
+      KernelCreateInfo::For("Gelu", domain)
+          .Input(0, families.floats())
+          .MayAlias(0, 0)
+          .Create([](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
+            return std::make_unique<UnaryKernel>(info, Unary{"Gelu", ""}, GeluText(info.node()));
+          }));
 }
 
 }  // namespace

@@ -106,8 +106,7 @@ class Squeeze final : public View {
     InlineVector<bool, 8> drop(x.rank(), false);
     for (std::int64_t axis : axes) {
       const std::size_t at = NormalizeAxis(context, axis, x.rank());
-      if (x.dim(at) != 1)
-        context.Fail(fmt::format("axis {} of {} is not 1", axis, x.Describe()));
+      if (x.dim(at) != 1) context.Fail(fmt::format("axis {} of {} is not 1", axis, x.Describe()));
       drop[at] = true;
     }
     for (std::size_t i = 0; i < x.rank(); ++i) {
@@ -198,10 +197,8 @@ void Register(Families& families) {
   families.Add(view("Squeeze").HostInput(1).Make<Squeeze>());
   families.Add(view("Unsqueeze").HostInput(1).Make<Unsqueeze>());
   families.Add(view("Identity").Accepts(OnlyTensors).Make<Identity>());
-  families.Add(KernelCreateInfo::For("Shape")
-                   .Input(0, Families::moved())
-                   .HostOutput(0)
-                   .Make<ShapeOf>());
+  families.Add(
+      KernelCreateInfo::For("Shape").Input(0, Families::moved()).HostOutput(0).Make<ShapeOf>());
   families.Add(
       KernelCreateInfo::For("Size").Input(0, Families::moved()).HostOutput(0).Make<SizeOf>());
 }

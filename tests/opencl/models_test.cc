@@ -1,0 +1,54 @@
+// Whole models over [OpenCL, CPU]: the CPU's results, and no more crossings than the border needs.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "providers/opencl/provider.h"
+#include "session/report.h"
+#include "support/model_runs.h"
+
+namespace switchyard::test {
+namespace {
+
+class Models : public testing::TestWithParam<const char*> {};
+
+TEST_P(Models, GiveWhatTheCpuGives) {
+  const char* folder = std::getenv("SWITCHYARD_TEST_FOLDER");
+  ProviderOptions given;
+  if (folder != nullptr) given["cache_dir"] = std::string(folder) + "/programs";
+  const auto provider = std::make_shared<opencl::OpenClProvider>(opencl::ParseOptions(given));
+  SessionOptions options;
+  options.intra_op_num_threads = 1;
+  options.AppendExecutionProvider(provider);
+  const Feeds feeds = ModelFeeds(GetParam());
+  const auto expected = RunAll(*Load(ModelPath(GetParam()), OptionsWith({"cpu"})), feeds);
+  const auto session = Load(ModelPath(GetParam()), options);
+  std::size_t on_device = 0, elsewhere = 0;
+  for (const auto& row : session->report().nodes)
+    ++(row.provider == opencl::kName ? on_device : elsewhere);
+  EXPECT_GT(on_device, elsewhere) << session->Explain(false);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(Difference(RunAll(*session, feeds), expected, 2e-4, 1e-3), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, Models,
+                         testing::Values("fastestdet", "bert_mlm", "ppocr_rec", "ppocr_det"));
+
+TEST(Crossings, AModelThatIsWhollyClaimedHasThoseOfItsBorder) {
+  const auto provider = std::make_shared<opencl::OpenClProvider>(opencl::ParseOptions({}));
+  SessionOptions options;
+  options.intra_op_num_threads = 1;
+  options.AppendExecutionProvider(provider);
+  options.AddConfigEntry("session.disable_cpu_ep_fallback", "1");
+  const auto session = Load(ModelPath("ppocr_det"), options);
+  const Feeds feeds = ModelFeeds("ppocr_det");
+  RunAll(*session, feeds);
+  const auto copies = session->counters().copies;
+  const std::uint64_t waits = provider->context().counters().host_waits;
+  RunAll(*session, feeds);
+  EXPECT_EQ(session->counters().copies - copies, 2u) << session->Explain(false);
+  EXPECT_EQ(provider->context().counters().host_waits - waits, 1u);
+}
+
+}  // namespace
+}  // namespace switchyard::test
