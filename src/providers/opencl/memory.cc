@@ -33,11 +33,13 @@ DeviceArena::DeviceArena(std::shared_ptr<DeviceContext> context, std::shared_ptr
       strategy_(strategy),
       next_chunk_(kFirstChunk) {
   stats_.limit = static_cast<std::int64_t>(limit);
+  queue_ = context_->MakeQueue(false);
 }
 
 DeviceArena::~DeviceArena() {
   for (const auto& [base, chunk] : chunks_)
     context_->addresses().Remove(reinterpret_cast<void*>(base));
+  Cl().clReleaseCommandQueue(queue_);
 }
 
 void* DeviceArena::Alloc(std::size_t bytes) {
@@ -116,6 +118,16 @@ bool DeviceArena::AddChunk(std::size_t bytes) {
       Cl().clCreateBuffer(context_->context(), CL_MEM_READ_WRITE, bytes, nullptr, &status);
   if (IsOutOfMemory(status) || status == CL_INVALID_BUFFER_SIZE) return false;
   context_->Check(status, fmt::format("no buffer of {} bytes", bytes));
+  // Libraries allocate when a buffer is first used. That use is here: memory that is not there is
+  // found out about now, and a queued copy and the enqueueing of a kernel don't race for it.
+  const cl_uchar zero = 0;
+  status =
+      Cl().clEnqueueWriteBuffer(queue_, buffer, CL_TRUE, 0, 1, &zero, 0, nullptr, nullptr);
+  if (status != CL_SUCCESS) {
+    Cl().clReleaseMemObject(buffer);
+    if (IsOutOfMemory(status)) return false;
+    context_->Check(status, "the first use of a buffer");
+  }
   const auto base = reinterpret_cast<std::uintptr_t>(context_->addresses().Add(buffer, bytes));
   Chunk chunk{base, bytes, {}};
   chunk.pieces.emplace(base, Piece{base, bytes, false});
@@ -299,7 +311,6 @@ void ClTransfer::Copy(const Tensor& source, Tensor& destination, Stream* stream)
                   ? static_cast<ClStream*>(stream)
                   : nullptr;
   cl_command_queue queue = own != nullptr ? own->queue() : queue_;
-  const cl_bool blocking = own == nullptr ? CL_TRUE : CL_FALSE;
   const AddressSpace& addresses = context_->addresses();
   context_->counters().copies.fetch_add(1, std::memory_order_relaxed);
   if (own != nullptr) {
@@ -309,12 +320,12 @@ void ClTransfer::Copy(const Tensor& source, Tensor& destination, Stream* stream)
   }
   if (source.device().is_host()) {
     const Place to = addresses.Find(destination.raw(), bytes);
-    context_->Check(Cl().clEnqueueWriteBuffer(queue, to.buffer, blocking, to.offset, bytes,
+    context_->Check(Cl().clEnqueueWriteBuffer(queue, to.buffer, CL_FALSE, to.offset, bytes,
                                               source.raw(), 0, nullptr, nullptr),
                     "copy to the device");
   } else if (destination.device().is_host()) {
     const Place from = addresses.Find(source.raw(), bytes);
-    context_->Check(Cl().clEnqueueReadBuffer(queue, from.buffer, blocking, from.offset, bytes,
+    context_->Check(Cl().clEnqueueReadBuffer(queue, from.buffer, CL_FALSE, from.offset, bytes,
                                              destination.raw_mutable(), 0, nullptr, nullptr),
                     "copy from the device");
   } else {
@@ -323,8 +334,9 @@ void ClTransfer::Copy(const Tensor& source, Tensor& destination, Stream* stream)
     context_->Check(Cl().clEnqueueCopyBuffer(queue, from.buffer, to.buffer, from.offset, to.offset,
                                              bytes, 0, nullptr, nullptr),
                     "copy on the device");
-    if (own == nullptr) context_->Check(Cl().clFinish(queue), "copy on the device");
   }
+  // A blocking write of some libraries is seen by other queues only later; a finished queue is not.
+  if (own == nullptr) context_->Check(Cl().clFinish(queue), "waiting for a copy");
 }
 
 }  // namespace switchyard::opencl

@@ -57,6 +57,7 @@ class DeviceArena final : public Allocator {
 
   std::shared_ptr<DeviceContext> context_;
   std::shared_ptr<StreamSet> streams_;
+  cl_command_queue queue_ = nullptr;  // for the first touch of a buffer
   std::size_t limit_;
   ExtendStrategy strategy_;
   mutable std::mutex mutex_;

@@ -20,6 +20,10 @@ constexpr const char* kDivide = "(b == 0 ? 0 : (b == (Cb)-1 && (Ca)-1 < 0 ? 0 - 
 constexpr const char* kModulo =
     "(b == 0 || (b == (Cb)-1 && (Ca)-1 < 0) ? 0 : (a % b != 0 && ((a < 0) != (b < 0)) ? a % b + b "
     ": a % b))";
+// The result has the sign of b, a zero too.
+constexpr const char* kFloatModulo =
+    "(fmod(a, b) != 0 ? ((fmod(a, b) < 0) != (b < 0) ? fmod(a, b) + b : fmod(a, b)) "
+    ": copysign(fmod(a, b), b))";
 constexpr const char* kRemainder = "(b == 0 || (b == (Cb)-1 && (Ca)-1 < 0) ? 0 : a % b)";
 
 constexpr Binary kOps[] = {
@@ -93,8 +97,9 @@ const char* PowText(const OpKernelInfo&) { return "pow(a, (Ca)b)"; }
 
 const char* ModText(const OpKernelInfo& info) {
   const bool is_float = types::kFloats.Contains(info.input_type(0).elem);
-  if (is_float) return "fmod(a, b)";
-  return info.attributes().Int("fmod", 0) != 0 ? kRemainder : kModulo;
+  const bool truncates = info.attributes().Int("fmod", 0) != 0;
+  if (is_float) return truncates ? "fmod(a, b)" : kFloatModulo;
+  return truncates ? kRemainder : kModulo;
 }
 
 // Sum, Max, Min, Mean: of any number of inputs, pair by pair into the output.
