@@ -281,7 +281,6 @@ TEST_P(Contract, ATerminatedRunLeavesTheSessionUsable) {
   EXPECT_EQ(RunAll(*session, feeds).size(), 1u);
 }
 
-<<<<<<< HEAD
 TEST(ProviderModule, OfAnotherVersionIsRefusedBeforeItFillsAnythingIn) {
   ProviderCatalog catalog;
   try {
@@ -315,23 +314,6 @@ INSTANTIATE_TEST_SUITE_P(Providers, Contract, testing::ValuesIn(ProviderNames())
                            }
                            return name;
                          });
-=======
-std::string TestName(const testing::TestParamInfo<const char*>& test) {
-  std::string name = test.param;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
-}
-
-#ifdef WITH_OPENCL
-INSTANTIATE_TEST_SUITE_P(Modules, Contract, testing::Values("opencl"), TestName);
-#endif
-INSTANTIATE_TEST_SUITE_P(Providers, Contract,
-                         testing::Values("cpu", "vault", "vault?device_id=1", "compiler",
-                                         "skeleton"),
-                         TestName);
->>>>>>> 611e881 (opencl: tests per implementation, backend cases, device names in Python; outputs of the caller are not made in place)
 
 }  // namespace
 }  // namespace switchyard::test

@@ -53,19 +53,10 @@ std::shared_ptr<IExecutionProvider> MakeProvider(std::string_view text) {
   }
   if (kind == "vault") return std::make_shared<VaultProvider>(options);
   if (kind == "compiler") return std::make_shared<CompilerProvider>(options);
-<<<<<<< HEAD
   if (kind == "cpu") return MakeFallbackProvider();
   const std::optional<ProviderFactory> factory = SharedEnvironment()->providers().Find(kind);
   if (!factory) Throw(ErrorCode::kInvalidArgument, "no provider '{}' for tests", kind);
   return factory->create(options, {1, {}, Logger(), MakeModelWriter()});
-=======
-  if (kind != "cpu") {
-    const auto factory = SharedEnvironment()->providers().Find(kind);
-    if (!factory) Throw(ErrorCode::kNotFound, "no provider '{}'", kind);
-    return factory->create(options, {1, {}, SharedEnvironment()->logger()});
-  }
-  return MakeFallbackProvider();
->>>>>>> 611e881 (opencl: tests per implementation, backend cases, device names in Python; outputs of the caller are not made in place)
 }
 
 SessionOptions OptionsWith(const std::vector<std::string>& providers) {
@@ -122,7 +113,6 @@ std::string ModelPath(std::string_view model) {
   if (model == "fastestdet") return folder + "fastestdet/FastestDet.onnx";
   if (model == "bert_mlm") return folder + "bert_mlm/dummy_transformer_mlm.onnx";
   if (model == "silero_vad") return folder + "silero_vad/silero_vad.onnx";
-  if (model == "ppocr_det") return folder + "ppocr/ch_PP-OCRv4_det_infer.onnx";
   if (model == "ppocr_rec") return folder + "ppocr/ch_PP-OCRv4_rec_infer.onnx";
   Throw(ErrorCode::kInvalidArgument, "no model '{}'", model);
 }
@@ -139,8 +129,6 @@ Feeds ModelFeeds(std::string_view model) {
     feeds.Add("input", Floats({1, 512}, 3, -0.3f, 0.3f));
     feeds.Add("state", Floats({2, 1, 128}, 4, -0.1f, 0.1f));
     feeds.Add("sr", Filled({}, 16000));
-  } else if (model == "ppocr_det") {
-    feeds.Add("x", Floats({1, 3, 96, 160}, 6));
   } else {
     feeds.Add("x", Floats({1, 3, 48, 160}, 5));
   }

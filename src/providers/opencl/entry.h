@@ -9,7 +9,8 @@ inline constexpr const char* kName = "OpenCLExecutionProvider";
 inline constexpr const char* kOptionKeys[] = {
     "platform", "device_id", "mem_limit", "arena_extend_strategy", "cache_dir", "profile"};
 // The kind of its memory; the index is that of the device among all of all platforms.
-inline constexpr OrtDevice::DeviceType kDeviceType = 5;
+inline constexpr auto kDeviceType =
+    static_cast<OrtDevice::DeviceType>(OrtDevice::kFirstCustom + 16);
 
 inline ProviderFactory Entry() {
   ProviderFactory factory;

@@ -121,8 +121,7 @@ bool DeviceArena::AddChunk(std::size_t bytes) {
   // Libraries allocate when a buffer is first used. That use is here: memory that is not there is
   // found out about now, and a queued copy and the enqueueing of a kernel don't race for it.
   const cl_uchar zero = 0;
-  status =
-      Cl().clEnqueueWriteBuffer(queue_, buffer, CL_TRUE, 0, 1, &zero, 0, nullptr, nullptr);
+  status = Cl().clEnqueueWriteBuffer(queue_, buffer, CL_TRUE, 0, 1, &zero, 0, nullptr, nullptr);
   if (status != CL_SUCCESS) {
     Cl().clReleaseMemObject(buffer);
     if (IsOutOfMemory(status)) return false;

@@ -4,6 +4,5 @@
 
 extern "C" SWITCHYARD_API const char* SwitchyardProviderEntry(
     switchyard::ProviderFactory* factory) {
-  *factory = switchyard::opencl::MakeFactory();
-  return switchyard::AbiStamp().data();
+  return switchyard::AnswerProviderEntry(factory, switchyard::opencl::MakeFactory);
 }
