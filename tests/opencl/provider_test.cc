@@ -121,7 +121,7 @@ TEST(Memory, TheArenaReusesJoinsAndObeysItsLimit) {
 TEST(Memory, ALimitFailsTheSessionNotTheProcess) {
   const std::string error = ErrorOf(ErrorCode::kRuntimeException, [] {
     LoadText(
-        "opset 13\ngraph g (float[4,4096] x) => (float[4,4096] y) {\n float[4096,4096] w = "
+        "opset 13\ngraph g (float[4,512] x) => (float[4,512] y) {\n float[512,512] w = "
         "fill(0.5)\n y = MatMul(x, w) }",
         With(Provider({{"mem_limit", "65536"}})));
   });
