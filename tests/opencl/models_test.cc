@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "providers/opencl/provider.h"
-#include "session/report.h"
+#include "switchyard/session/report.h"
 #include "support/model_runs.h"
 
 namespace switchyard::test {
