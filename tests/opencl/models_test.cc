@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "providers/opencl/provider.h"
-#include "switchyard/session/report.h"
+#include "switchyard/session/session_report.h"
 #include "support/model_runs.h"
 
 namespace switchyard::test {
