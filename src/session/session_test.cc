@@ -82,14 +82,14 @@ TEST(Session, BadFeedsAreNamed) {
                        const std::vector<std::string>& outputs = {}) {
     ExpectError(ErrorCode::kInvalidArgument, words, [&] { Fetch(*session, feeds, outputs); });
   };
-  bad({{"x", x}, {"b", b}, {"z", b}}, {"'z'", "'x'", "'b'"});
+  bad({{"x", x}, {"b", b}, {"z", b}}, {"name: z", "'x'", "'b'"});
   bad({{"x", x}}, {"missing", "'b'"});
   bad({{"x", x}, {"b", Value<std::int32_t>({2}, {1, 2})}}, {"'b'", "float", "int32"});
-  bad({{"x", x}, {"b", Value({1, 2}, {1, 2})}}, {"'b'", "rank", "[1,2]"});
-  bad({{"x", x}, {"b", Value({3}, {1, 2, 3})}}, {"'b'", "[2]", "[3]"});
+  bad({{"x", x}, {"b", Value({1, 2}, {1, 2})}}, {"input: b", "rank", "[1,2]"});
+  bad({{"x", x}, {"b", Value({3}, {1, 2, 3})}}, {"input: b", "[2]", "[3]"});
   bad({{"x", x}, {"b", OrtValue()}}, {"'b'"});
   bad({{"x", x}, {"b", OrtValue::Sequence(ValueType::Tensor(DataType::kFloat), {})}}, {"'b'"});
-  bad({{"x", x}, {"b", b}}, {"'q'", "'y'"}, {"q"});
+  bad({{"x", x}, {"b", b}}, {"name:q", "'y'"}, {"q"});
   ExpectError(ErrorCode::kInvalidArgument, {"1", "2"}, [&] {
     session->Run({}, std::vector<std::string>{"x"}, std::vector<OrtValue>{x, b}, {});
   });

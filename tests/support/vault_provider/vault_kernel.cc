@@ -246,7 +246,12 @@ class VaultKernel final : public OpKernel {
       const std::int64_t dims[] = {static_cast<std::int64_t>(bytes)};
       Tensor block(DataType::kUint8, dims, MakeHostAllocator());
       auto* data = static_cast<std::byte*>(block.raw_mutable());
-      if (request.form.bytes != 0) request.form.pack(dense.tensor(), 0, request.form.parts, data);
+      const PackedForm& form = request.form;
+      if (form.bytes != 0 && form.pack_ranges) {
+        form.pack_ranges(Constant(dense.tensor()), 0, form.parts, data);
+      } else if (form.bytes != 0) {
+        form.pack(dense.tensor(), 0, form.parts, data);
+      }
       packed_.push_back(data);
       blocks_.push_back(std::move(block));
     }
