@@ -1,5 +1,6 @@
 #include "switchyard/session/inspect.h"
 
+#include "onnx/export.h"
 #include "onnx/import.h"
 #include "session/extended_passes.h"
 #include "switchyard/ir/graph.h"
@@ -67,7 +68,7 @@ std::vector<PassDescription> ListPasses(const Environment& environment) {
   for (const ProviderFactory& factory : environment.providers().all()) {
     if (factory.unavailable && factory.unavailable()) continue;
     PassPipeline own;
-    factory.create({}, {1, {}, environment.logger()})->AddPasses(own, extended);
+    factory.create({}, {1, {}, environment.logger(), MakeModelWriter()})->AddPasses(own, extended);
     for (const Pass* pass : own.passes()) AddRow(*pass, factory.name, rows);
   }
   return rows;

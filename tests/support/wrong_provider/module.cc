@@ -4,6 +4,5 @@
 
 extern "C" SWITCHYARD_API const char* SwitchyardProviderEntry(
     switchyard::ProviderFactory* factory) {
-  *factory = switchyard::test::MakeWrongFactory();
-  return switchyard::AbiStamp().data();
+  return switchyard::AnswerProviderEntry(factory, switchyard::test::MakeWrongFactory);
 }
