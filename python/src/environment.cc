@@ -83,7 +83,10 @@ std::vector<std::string> AvailableProviders() {
 
 std::string DeviceName() {
   for (const ProviderFactory& factory : Factories()) {
-    if (factory.device_kind == "gpu" && IsAvailable(factory)) return "GPU";
+    if (factory.device_kind != "gpu" || !factory.devices || !IsAvailable(factory)) continue;
+    for (const OrtEpDevice& found : factory.devices()) {
+      if (found.device.type == OrtDevice::GPU) return "GPU";
+    }
   }
   return "CPU";
 }
@@ -169,7 +172,7 @@ void BindEnvironment(nb::module_& module) {
   module.def("get_available_providers", &AvailableProviders,
              "Names of the providers usable here, the CPU last.");
   module.def("get_device", &DeviceName,
-             "\"GPU\" where a provider for one is usable, else \"CPU\".");
+             "\"GPU\" where a usable provider has found one, else \"CPU\".");
   module.def("get_ep_devices", &EpDevices, "Devices of the usable providers.");
   module.def(
       "get_version_string", [] { return std::string(Version()); }, "Version of the library.");

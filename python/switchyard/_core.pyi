@@ -97,7 +97,7 @@ def get_available_providers() -> list[str]:
     """Names of the providers usable here, the CPU last."""
 
 def get_device() -> str:
-    """ "GPU" where a provider for one is usable, else "CPU"."""
+    """ "GPU" where a usable provider has found one, else "CPU"."""
 
 def get_ep_devices() -> list[OrtEpDevice]:
     """Devices of the usable providers."""
