@@ -61,7 +61,6 @@ bool KeepsNumbers(const std::string& op) {
                       "Tile",
                       "Transpose",
                       "Unsqueeze",
-                      "Where",
                       "DynamicQuantizeLinear"});
 }
 
@@ -134,6 +133,10 @@ std::string WhyDifferent(const Node& node) {
   if (op == "DFT") return "OpenVINO's DFT is less exact, and other in shape before opset 20";
   if (op == "ReduceMax" || op == "ReduceMin")
     return "OpenVINO's " + op + " starts at the last finite number: infinities are lost";
+  if (op == "GatherElements" || op == "GatherND")
+    return "OpenVINO's " + op + " does not check indices, and reads elsewhere where they are open";
+  if (op == "NegativeLogLikelihoodLoss" || op == "SoftmaxCrossEntropyLoss")
+    return "OpenVINO's " + op + " reads outside of its input for some ignored indices";
   if (op == "Tile") return "OpenVINO's Tile leaves parts unwritten when several dims repeat";
   if (op == "NonMaxSuppression") return "OpenVINO's NonMaxSuppression drops boxes at the threshold";
   if (op == "DynamicQuantizeLinear" || (op == "QuantizeLinear" && !IsConstantInput(node, 1)))
