@@ -48,7 +48,7 @@ class ShimFinder(importlib.abc.MetaPathFinder):
         if context is not None and context.name not in (None, _NAME):
             return []
         folder = shim_folder()
-        infos = folder.glob(f"{_NAME}-*.dist-info") if folder else []
+        infos = folder.glob(f"{_NAME}-*.egg-info") if folder else []
         return [importlib.metadata.PathDistribution(info) for info in infos]
 
 
