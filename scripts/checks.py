@@ -285,10 +285,6 @@ def demo(jobs: int) -> None:
 def bench(jobs: int, words: list[str]) -> None:
     """Whole models beside onnxruntime and OpenVINO; table and chart go to build/bench-models."""
     configure_and_build("release", jobs, "_core")
-    code = subprocess.run([sys.executable, "-c", "import openvino"], check=False).returncode
-    if code:
-        pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-        run(sys.executable, *pip, "-r", ROOT / "requirements-bench.txt", check=False)
     script = ROOT / "bench" / "models" / "bench_models.py"
     output = ("--output", BUILD / "bench-models")
     run(sys.executable, script, *output, *words, env={"PYTHONPATH": str(BUILD / "python")})

@@ -9,11 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from switchyard import _core
 
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 CPU = ["CPUExecutionProvider"]
+
+
+def built(*parts: str) -> pathlib.Path:
+    """A file of the build folder that the package under test comes from; it must be there."""
+    path = pathlib.Path(_core.__file__).parents[2].joinpath(*parts)
+    assert path.is_file(), f"{path} is not built"
+    return path
 
 
 def value(name: str, element: int, shape: Any) -> onnx.ValueInfoProto:

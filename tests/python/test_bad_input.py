@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import switchyard as sy
-from conftest import CPU, model, two_outputs, unary, value
-from switchyard import _core
+from conftest import CPU, built, model, two_outputs, unary, value
 
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -23,7 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 F, INT, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 A = np.arange(8, dtype=np.float32).reshape(2, 4)
 X4 = np.ones((1, 3, 8, 8), np.float32)
-TOOL = pathlib.Path(_core.__file__).parents[2] / "bin" / "switchyard"
+TOOL = built("bin", "switchyard")
 ERRORS = tuple(
     getattr(sy, name)
     for name in [
@@ -661,7 +660,6 @@ def test_endless_loop_is_terminated_from_another_thread():
         loaded.run(None, {"x": A}, options)
 
 
-@pytest.mark.skipif(not TOOL.exists(), reason="the tool is not built")
 @pytest.mark.parametrize("command", ["run", "inspect", "explain"])
 def test_tool_reports_and_ends_with_an_error_code(tmp_path, command):
     (tmp_path / "cut.onnx").write_bytes(two_outputs()[:-40])
@@ -678,7 +676,6 @@ def test_tool_reports_and_ends_with_an_error_code(tmp_path, command):
         assert done.stderr.strip(), name
 
 
-@pytest.mark.skipif(not TOOL.exists(), reason="the tool is not built")
 @pytest.mark.parametrize(
     "words",
     [

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import pathlib
 import subprocess
 
 import numpy as np
 import pytest
-from conftest import two_outputs, unary
-from switchyard import _core
+from conftest import built, two_outputs, unary
 
 from onnx import TensorProto
 
-TOOL = pathlib.Path(_core.__file__).parents[2] / "bin" / "switchyard"
-pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="the tool is not built")
+TOOL = built("bin", "switchyard")
 
 
 def tool(*words: object, status: int = 0) -> subprocess.CompletedProcess[str]:

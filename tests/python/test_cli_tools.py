@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pathlib
 import pty
 import shutil
 import subprocess
@@ -12,17 +11,14 @@ import time
 
 import numpy as np
 import pytest
-from conftest import model, value
-from switchyard import _core
+from conftest import built, model, value
 from test_cli import TOOL, tool
 
 import onnx
 from onnx import TensorProto, helper
 
-pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="the tool is not built")
-WRONG = pathlib.Path(_core.__file__).parents[2] / "tests" / "libswitchyard_provider_wrong.so"
+WRONG = built("tests", "libswitchyard_provider_wrong.so")
 WITH_WRONG = ("--provider-library", WRONG, "-p")
-needs_wrong = pytest.mark.skipif(not WRONG.exists(), reason="the wrong provider is not built")
 
 
 def convolution() -> bytes:
@@ -116,7 +112,6 @@ def test_verify_takes_given_inputs(conv_file, tmp_path):
     assert report["candidates"][0]["outputs"][0]["type"] == "float[3,8,16,16]"
 
 
-@needs_wrong
 def test_bisect_names_the_wrong_pass(chain_file):
     wrong = (*WITH_WRONG, "WrongExecutionProvider:pass=1")
     done = tool("verify", chain_file, *wrong, "--bisect", "--json", status=3)
@@ -131,7 +126,6 @@ def test_bisect_names_the_wrong_pass(chain_file):
     assert "WRONG" in text
 
 
-@needs_wrong
 def test_bisect_names_the_wrong_kernel(chain_file):
     wrong = (*WITH_WRONG, "WrongExecutionProvider:kernel=Mul")
     found = json.loads(tool("verify", chain_file, *wrong, "--bisect", "--json", status=3).stdout)[
@@ -144,7 +138,6 @@ def test_bisect_names_the_wrong_kernel(chain_file):
     assert found["error"]["name"] == "d"
 
 
-@needs_wrong
 def test_a_right_provider_passes(chain_file):
     report = json.loads(
         tool("verify", chain_file, *WITH_WRONG, "WrongExecutionProvider", "--json").stdout

@@ -3,24 +3,18 @@ whoever reads them without a copy reads nonsense."""
 
 from __future__ import annotations
 
-import pathlib
-
 import numpy as np
 import pytest
 import switchyard as sy
-from conftest import two_outputs
+from conftest import built, two_outputs
 
-LIBRARY = (
-    pathlib.Path(sy.__file__).parents[2] / "tests" / "python" / "libswitchyard_provider_vault.so"
-)
+LIBRARY = built("tests", "python", "libswitchyard_provider_vault.so")
 VAULT, DEVICE = "VaultExecutionProvider", "device16"
 A = np.arange(8, dtype=np.float32).reshape(2, 4)
 
 
 @pytest.fixture(scope="module")
 def session():
-    if not LIBRARY.exists():
-        pytest.skip("the vault is not built")
     sy.register_execution_provider_library(VAULT, str(LIBRARY))
     assert VAULT in sy.get_available_providers()
     return sy.InferenceSession(two_outputs(), providers=[(VAULT, {"device_id": 0})])
@@ -75,8 +69,6 @@ def test_runs_with_values_on_a_device(session):
 
 
 def test_a_value_outlives_its_session():
-    if not LIBRARY.exists():
-        pytest.skip("the vault is not built")
     made = sy.InferenceSession(two_outputs(), providers=[(VAULT, {"device_id": 1})])
     value = made.create_ortvalue_from_shape_and_type([2, 4], np.float32, DEVICE, 1)
     value.update_inplace(A)

@@ -10,7 +10,7 @@ import wave
 import numpy as np
 import pytest
 import switchyard
-from conftest import model, value
+from conftest import built, model, value
 
 from onnx import TensorProto, helper
 
@@ -19,8 +19,7 @@ MODELS = ROOT / "models"
 
 
 def example(name: str, *words: object) -> str:
-    program = ROOT / "build" / "examples" / name / name
-    assert program.is_file(), f"{program} is not built"
+    program = built("examples", name, name)
     done = subprocess.run(
         [program, *map(str, words)], capture_output=True, text=True, timeout=300, check=False
     )

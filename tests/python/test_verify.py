@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import pathlib
 
 import numpy as np
 import pytest
 import switchyard
-from conftest import two_outputs
-from switchyard import _core
+from conftest import built, two_outputs
 
-WRONG = pathlib.Path(_core.__file__).parents[2] / "tests" / "libswitchyard_provider_wrong.so"
+WRONG = built("tests", "libswitchyard_provider_wrong.so")
 
 
 def test_verify_states_the_error_per_output(model_file):
@@ -41,7 +39,6 @@ def test_verify_makes_inputs_up():
         switchyard.verify(two_outputs(), levels=["most"])
 
 
-@pytest.mark.skipif(not WRONG.exists(), reason="the wrong provider is not built")
 def test_bisect_finds_what_is_wrong():
     switchyard.register_provider_library(str(WRONG))
     for options, culprit in (({"kernel": "Sub"}, "kernel"), ({"pass": "1"}, "pass")):
