@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "providers/cpu/kernels/common/attention_core.h"
+#include "providers/cpu/kernels/common/typed_kernel.h"
 #include "providers/cpu/kernels/common/wide_input.h"
 
 namespace switchyard::cpu::kernels::attention {
@@ -251,17 +252,8 @@ std::string OneType(const Node& node) {
 }  // namespace
 
 void Register(KernelRegistry& registry) {
-  registry.Register(KernelCreateInfo::For("Attention")
-                        .Input(0, types::kFloats)
-                        .Accepts(OneType)
-                        .Create([](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-                          std::unique_ptr<OpKernel> kernel;
-                          DispatchType(info.input_type(0).elem, FloatTypes{}, [&](auto tag) {
-                            using T = typename decltype(tag)::type;
-                            kernel = std::make_unique<Attention<T>>(info);
-                          });
-                          return kernel;
-                        }));
+  registry.Register(
+      ByFirstInput<Attention>(KernelCreateInfo::For("Attention").Accepts(OneType), FloatTypes{}));
 }
 
 }  // namespace switchyard::cpu::kernels::attention

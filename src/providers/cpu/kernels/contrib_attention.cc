@@ -6,6 +6,7 @@
 #include "providers/cpu/kernels/common/attention_core.h"
 #include "providers/cpu/kernels/common/attention_mask.h"
 #include "providers/cpu/kernels/common/packed_matrix.h"
+#include "providers/cpu/kernels/common/typed_kernel.h"
 
 namespace switchyard::cpu::kernels::contrib_attention {
 namespace {
@@ -216,18 +217,8 @@ class Attention final : public OpKernel {
 }  // namespace
 
 void Register(KernelRegistry& registry) {
-  registry.Register(KernelCreateInfo::For("Attention", "com.microsoft")
-                        .Input(0, types::kFloats)
-                        .Create([](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-                          std::unique_ptr<OpKernel> kernel;
-                          DispatchType(info.input_type(0).elem,
-                                       TypeList<float, Float16, BFloat16>{}, [&](auto tag) {
-                                         using T = typename decltype(tag)::type;
-                                         kernel = std::make_unique<Attention<T>>(info);
-                                       });
-                          if (kernel == nullptr) info.Fail("no kernel for double");
-                          return kernel;
-                        }));
+  registry.Register(ByFirstInput<Attention>(KernelCreateInfo::For("Attention", "com.microsoft"),
+                                            TypeList<float, Float16, BFloat16>{}));
 }
 
 }  // namespace switchyard::cpu::kernels::contrib_attention

@@ -2,6 +2,7 @@
 // addend and an activation.
 
 #include "providers/cpu/kernels/common/packed_matrix.h"
+#include "providers/cpu/kernels/common/typed_kernel.h"
 #include "providers/cpu/math/vec_elementwise.h"
 
 namespace switchyard::cpu::kernels::fused_matmul {
@@ -245,17 +246,8 @@ std::string NoVectors(const Node& node) {
 
 void Register(KernelRegistry& registry) {
   for (const char* name : {"FusedMatMul", "TransposeMatMul", "FusedGemm"}) {
-    registry.Register(KernelCreateInfo::For(name, "com.microsoft")
-                          .Input(0, types::kFloats)
-                          .Accepts(NoVectors)
-                          .Create([](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-                            std::unique_ptr<OpKernel> kernel;
-                            DispatchType(info.input_type(0).elem, FloatTypes{}, [&](auto tag) {
-                              using T = typename decltype(tag)::type;
-                              kernel = std::make_unique<Product<T>>(info);
-                            });
-                            return kernel;
-                          }));
+    registry.Register(ByFirstInput<Product>(
+        KernelCreateInfo::For(name, "com.microsoft").Accepts(NoVectors), FloatTypes{}));
   }
 }
 

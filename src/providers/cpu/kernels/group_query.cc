@@ -5,6 +5,7 @@
 
 #include "providers/cpu/kernels/common/attention_core.h"
 #include "providers/cpu/kernels/common/rotary.h"
+#include "providers/cpu/kernels/common/typed_kernel.h"
 #include "providers/cpu/kernels/common/wide_input.h"
 
 namespace switchyard::cpu::kernels::group_query {
@@ -348,20 +349,9 @@ class GroupQuery final : public OpKernel {
 }  // namespace
 
 void Register(KernelRegistry& registry) {
-  const auto add = [&registry](DataType type, KernelCreateFn create) {
-    registry.Register(KernelCreateInfo::For("GroupQueryAttention", "com.microsoft")
-                          .Input(0, type)
-                          .Create(std::move(create)));
-  };
-  add(DataType::kFloat, [](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-    return std::make_unique<GroupQuery<float>>(info);
-  });
-  add(DataType::kFloat16, [](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-    return std::make_unique<GroupQuery<Float16>>(info);
-  });
-  add(DataType::kBFloat16, [](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-    return std::make_unique<GroupQuery<BFloat16>>(info);
-  });
+  registry.Register(
+      ByFirstInput<GroupQuery>(KernelCreateInfo::For("GroupQueryAttention", "com.microsoft"),
+                               TypeList<float, Float16, BFloat16>{}));
 }
 
 }  // namespace switchyard::cpu::kernels::group_query

@@ -4,6 +4,7 @@
 // rows of A are quantised to 8 bits by blocks, however many there are; the other levels compute in
 // float.
 
+#include "providers/cpu/kernels/common/typed_kernel.h"
 #include "providers/cpu/kernels/common/wide_input.h"
 #include "providers/cpu/math/vec_nbits.h"
 
@@ -304,20 +305,8 @@ class MatMulNBits final : public OpKernel {
 }  // namespace
 
 void Register(KernelRegistry& registry) {
-  const auto add = [&registry](DataType type, KernelCreateFn create) {
-    registry.Register(KernelCreateInfo::For("MatMulNBits", "com.microsoft")
-                          .Input(0, type)
-                          .Create(std::move(create)));
-  };
-  add(DataType::kFloat, [](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-    return std::make_unique<MatMulNBits<float>>(info);
-  });
-  add(DataType::kFloat16, [](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-    return std::make_unique<MatMulNBits<Float16>>(info);
-  });
-  add(DataType::kBFloat16, [](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-    return std::make_unique<MatMulNBits<BFloat16>>(info);
-  });
+  registry.Register(ByFirstInput<MatMulNBits>(KernelCreateInfo::For("MatMulNBits", "com.microsoft"),
+                                              TypeList<float, Float16, BFloat16>{}));
 }
 
 }  // namespace switchyard::cpu::kernels::matmul_nbits

@@ -2,6 +2,7 @@
 
 #include "providers/cpu/kernels/common/attention_core.h"
 #include "providers/cpu/kernels/common/attention_mask.h"
+#include "providers/cpu/kernels/common/typed_kernel.h"
 #include "providers/cpu/kernels/common/wide_input.h"
 
 namespace switchyard::cpu::kernels::multi_head {
@@ -317,20 +318,9 @@ class MultiHead final : public OpKernel {
 }  // namespace
 
 void Register(KernelRegistry& registry) {
-  const auto add = [&registry](DataType type, KernelCreateFn create) {
-    registry.Register(KernelCreateInfo::For("MultiHeadAttention", "com.microsoft")
-                          .Input(0, type)
-                          .Create(std::move(create)));
-  };
-  add(DataType::kFloat, [](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-    return std::make_unique<MultiHead<float>>(info);
-  });
-  add(DataType::kFloat16, [](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-    return std::make_unique<MultiHead<Float16>>(info);
-  });
-  add(DataType::kBFloat16, [](OpKernelInfo& info) -> std::unique_ptr<OpKernel> {
-    return std::make_unique<MultiHead<BFloat16>>(info);
-  });
+  registry.Register(
+      ByFirstInput<MultiHead>(KernelCreateInfo::For("MultiHeadAttention", "com.microsoft"),
+                              TypeList<float, Float16, BFloat16>{}));
 }
 
 }  // namespace switchyard::cpu::kernels::multi_head
