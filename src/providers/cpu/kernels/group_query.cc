@@ -194,6 +194,7 @@ class GroupQuery final : public OpKernel {
     args.kv_heads = kv_heads_;
     args.queries = s.length;
     args.keys = keys;
+    args.most_keys = s.bound;
     args.size = args.value_size = s.size;
     args.scale = static_cast<C>(
         scale_ != 0 ? scale_

@@ -149,13 +149,15 @@ class MultiHead final : public OpKernel {
         s->key_length = k[1];
       } else if (k.size() == 4) {
         s->form = Form::kHeadsFirstKeys;
-        if (k[1] != heads_ || k[3] != s->size || v.size() != 4 || v[1] != heads_ || v[2] != k[2])
+        if (k[1] != heads_ || k[3] != s->size || !context.has_input(kValue) || v.size() != 4 ||
+            v[0] != s->batch || v[1] != heads_ || v[2] != k[2])
           bad();
         s->key_length = k[2];
         s->value_size = v[3];
       } else {
         s->form = Form::kSeparate;
-        if (k.size() != 3 || k[2] != q[2] || v.size() != 3 || v[1] != k[1] || v[2] % heads_ != 0)
+        if (k.size() != 3 || k[2] != q[2] || !context.has_input(kValue) || v.size() != 3 ||
+            v[0] != s->batch || v[1] != k[1] || v[2] % heads_ != 0)
           bad();
         s->key_length = k[1];
         s->value_size = v[2] / heads_;

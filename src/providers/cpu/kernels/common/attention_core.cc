@@ -20,14 +20,14 @@ void RunChunks(const math::GemmOpsT<C>& ops, const math::GemmPlan& plan,
 
 template <typename C>
 std::size_t AttentionCore<C>::ProductsScratch(const AttentionArgs<C>& args) const {
-  const std::int64_t block = BlockRows(args);
+  const std::int64_t block = BlockRows(args), keys = MostKeys(args);
   // What packing may need for any smaller number of keys, so that the room grows with the keys.
   std::size_t bytes =
-      static_cast<std::size_t>(std::min<std::int64_t>(std::max(args.size, args.keys), 768) * 256) *
+      static_cast<std::size_t>(std::min<std::int64_t>(std::max(args.size, keys), 768) * 256) *
       sizeof(C);
   for (std::int64_t rows : {block, block > 0 ? args.queries % block : 0}) {
-    bytes = std::max({bytes, ScorePlan(args, rows, args.keys).scratch_bytes,
-                      ValuePlan(args, rows, args.keys).scratch_bytes});
+    bytes = std::max({bytes, ScorePlan(args, rows, keys).scratch_bytes,
+                      ValuePlan(args, rows, keys).scratch_bytes});
   }
   return ScratchLayout::Rounded(bytes);
 }
@@ -76,6 +76,8 @@ void AttentionCore<C>::Block(const AttentionArgs<C>& args, std::int64_t b, std::
                             ValuePlan(args, rows, width).scratch_bytes > products)) {
     width = args.keys;
   }
+  SY_CHECK(ScorePlan(args, rows, width).scratch_bytes <= products &&
+           ValuePlan(args, rows, width).scratch_bytes <= products);
   math::GemmArgsT<C> product;
   product.a = args.q.At(b, h, row);
   product.lda = args.q.row;

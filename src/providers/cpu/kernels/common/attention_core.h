@@ -53,6 +53,7 @@ template <typename C>
 struct AttentionArgs {
   std::int64_t batch = 1, heads = 1, kv_heads = 1;  // heads is a multiple of kv_heads
   std::int64_t queries = 0, keys = 0, size = 0, value_size = 0;
+  std::int64_t most_keys = 0;  // where `keys` is known at Compute only: what scratch was made for
   HeadsView<const C*> q, k, v;
   HeadsView<C*> out;
   C scale = 1;
@@ -79,7 +80,7 @@ class AttentionCore {
   // Scratch of one worker, and of all.
   std::size_t WorkerScratch(const AttentionArgs<C>& args) const {
     return ProductsScratch(args) +
-           ScratchLayout::Rounded(static_cast<std::size_t>(BlockRows(args) * args.keys) *
+           ScratchLayout::Rounded(static_cast<std::size_t>(BlockRows(args) * MostKeys(args)) *
                                   sizeof(C));
   }
   std::size_t Scratch(const AttentionArgs<C>& args, int workers) const {
@@ -89,10 +90,13 @@ class AttentionCore {
   void Run(OpKernelContext& context, const AttentionArgs<C>& args, std::byte* scratch) const;
 
  private:
+  static std::int64_t MostKeys(const AttentionArgs<C>& args) {
+    return std::max(args.keys, args.most_keys);
+  }
   // As many as leave the scores in the second cache: keys and values are packed once a block.
   static std::int64_t BlockRows(const AttentionArgs<C>& args) {
     constexpr std::int64_t kScores = std::int64_t{1} << 15;
-    const std::int64_t rows = kScores / std::max<std::int64_t>(args.keys, 1) / 16 * 16;
+    const std::int64_t rows = kScores / std::max<std::int64_t>(MostKeys(args), 1) / 16 * 16;
     return std::min(std::clamp<std::int64_t>(rows, 64, 256), args.queries);
   }
   std::size_t ProductsScratch(const AttentionArgs<C>& args) const;

@@ -27,7 +27,7 @@ PackedForm PackedBytes(const Constant& matrix, math::IsaLevel level, bool transp
 
 float QuantParameter::At(std::int64_t i) const {
   float value = absent;
-  if (tensor == nullptr) return value;
+  if (tensor == nullptr || tensor->size() == 0) return value;
   DispatchType(tensor->type(), NumericTypes{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
     value = static_cast<float>(Widen(tensor->data<T>()[i % tensor->size()]));
