@@ -69,6 +69,9 @@ class MatMulNBits final : public OpKernel {
     if (info.attributes().Int("weight_prepacked", 0) != 0)
       info.Fail("weights packed for a device", ErrorCode::kNotImplemented);
     blocks_ = (k_ + block_ - 1) / block_;
+    if (!info.has_input(kZeros)) {
+      middle_.assign(static_cast<std::size_t>(blocks_), static_cast<float>(1 << (bits_ - 1)));
+    }
     direct_ = (bits_ == 4 || bits_ == 8) && !info.has_input(kGroups);
     integer_ = direct_ && info.attributes().Int("accuracy_level", 0) == 4;
     if (info.constant(kScales) != nullptr) {
@@ -109,9 +112,10 @@ class MatMulNBits final : public OpKernel {
     s.out_at = layout.Reserve<float>(Widening<T>::Room(s.rows * n_));
     s.bias_at = layout.Reserve<float>(Widening<T>::Room(context.has_input(kBias) ? n_ : 0));
     s.scales_at = layout.Reserve<float>(packed_scales_ < 0 ? n_ * blocks_ : 0);
-    s.zeros_at = layout.Reserve<float>(packed_zeros_ < 0 ? n_ * blocks_ : 0);
-    // Expanded products need the integers of one row at a time only.
-    const std::int64_t kept = expand ? 1 : s.rows;
+    s.zeros_at =
+        layout.Reserve<float>(packed_zeros_ < 0 && context.has_input(kZeros) ? n_ * blocks_ : 0);
+    // Expanded products need the integers of a row only while a worker rounds it.
+    const std::int64_t kept = expand ? context.team_size() : s.rows;
     s.arranged_at = layout.Reserve<float>(expand || integer_ ? 0 : s.rows * blocks_ * block_);
     s.sums_at = layout.Reserve<float>(expand && !integer_ ? 0 : kept * blocks_);
     s.values_at = layout.Reserve<std::int16_t>(integer_ ? kept * blocks_ * block_ : 0);
@@ -136,11 +140,15 @@ class MatMulNBits final : public OpKernel {
     const Tensor& codes = context.Input(kB);
     w.codes = codes.data<std::uint8_t>();
     w.scales = Floats(context, kScales, packed_scales_, scratch + s.scales_at);
-    w.zeros = Floats(context, kZeros, packed_zeros_, scratch + s.zeros_at);
+    w.zeros = middle_.data();
+    if (context.has_input(kZeros)) {
+      w.zeros = Floats(context, kZeros, packed_zeros_, scratch + s.zeros_at);
+      w.zeros_pitch = blocks_;
+    }
     if (direct_ && s.rows <= kFewRows) {
       Dots(context, s, w, a, bias, scratch, out);
     } else {
-      if (integer_) a = Rounded(s, w, a, scratch);
+      if (integer_) a = Rounded(context, s, w, a, scratch);
       Products(context, s, w, a, bias, scratch, out);
     }
     widening_.Finish(context, out, y);
@@ -187,12 +195,7 @@ class MatMulNBits final : public OpKernel {
                       std::byte* room) const {
     if (packed >= 0) return reinterpret_cast<const float*>(context.Packed(packed));
     auto* to = reinterpret_cast<float*>(room);
-    const Tensor* given = context.OptionalInput(input);
-    if (given != nullptr) {
-      Unpack(*given, n_, blocks_, bits_, to);
-    } else {
-      std::fill_n(to, n_ * blocks_, static_cast<float>(1 << (bits_ - 1)));
-    }
+    Unpack(context.Input(input), n_, blocks_, bits_, to);
     return to;
   }
 
@@ -209,12 +212,13 @@ class MatMulNBits final : public OpKernel {
   }
 
   // A as its 8-bit blocks say it.
-  const float* Rounded(const State& s, const NBitsWeight& w, const float* a,
-                       std::byte* scratch) const {
+  const float* Rounded(OpKernelContext& context, const State& s, const NBitsWeight& w,
+                       const float* a, std::byte* scratch) const {
     auto* real = reinterpret_cast<float*>(scratch + s.real_at);
-    const Row room = RowAt(s, scratch, 0);
-    for (std::int64_t r = 0; r < s.rows; ++r)
+    context.team().ParallelFor(s.rows, [&](std::int64_t r, int worker) {
+      const Row room = RowAt(s, scratch, worker);
       math::NBitsQuantize(w, a + r * k_, k_, room.values, room.scales, room.sums, real + r * k_);
+    });
     return real;
   }
 
@@ -282,7 +286,7 @@ class MatMulNBits final : public OpKernel {
     if (direct_) return math::NBitsExpand(w, column, to);
     const std::int64_t blob = block_ * bits_ / 8;
     const float* scales = w.scales + column * blocks_;
-    const float* zeros = w.zeros + column * blocks_;
+    const float* zeros = w.zeros + column * w.zeros_pitch;
     for (std::int64_t k = 0; k < k_; ++k) {
       const std::int64_t b = k / block_;
       const std::int64_t g = groups != nullptr ? groups->data<std::int32_t>()[k] : b;
@@ -296,6 +300,7 @@ class MatMulNBits final : public OpKernel {
   int bits_;
   std::int64_t block_, blocks_ = 0;
   bool direct_ = false, integer_ = false;
+  std::vector<float> middle_;  // the zero points where none are given, one column of them
   math::IsaLevel level_;
   const math::GemmOps& ops_;
   Widening<T> widening_;

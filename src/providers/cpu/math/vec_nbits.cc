@@ -81,7 +81,7 @@ HWY_INLINE void Columns(const NBitsWeight& w, const float* arranged, const float
       const V dot = BlockDot<kBits>(w.codes + (column + c) * pitch + b * bytes,
                                     arranged + b * w.block, w.block);
       acc[c] = hn::MulAdd(dot, hn::Set(d, w.scales[at]), acc[c]);
-      shift[c] += w.scales[at] * w.zeros[at] * sums[b];
+      shift[c] += w.scales[at] * w.zeros[(column + c) * w.zeros_pitch + b] * sums[b];
     }
   }
   for (int c = 0; c < kColumns; ++c)
@@ -141,7 +141,7 @@ HWY_INLINE void IntegerColumns(D16 d16, const NBitsWeight& w, const int16_t* val
       const auto dot = IntegerBlock<kBits>(d16, w.codes + (column + c) * pitch + b * bytes,
                                            values + b * w.block, w.block);
       acc[c] = hn::MulAdd(hn::ConvertTo(d, dot), hn::Set(d, scale * scales[b]), acc[c]);
-      shift[c] += scale * w.zeros[(column + c) * w.blocks + b] * sums[b];
+      shift[c] += scale * w.zeros[(column + c) * w.zeros_pitch + b] * sums[b];
     }
   }
   for (int c = 0; c < kColumns; ++c)
@@ -173,7 +173,7 @@ void Expand(const NBitsWeight& w, int64_t column, float* out) {
   const uint8_t* codes = w.codes + column * w.column_bytes();
   for (int64_t b = 0; b < w.blocks; ++b) {
     const V scale = hn::Set(d, w.scales[column * w.blocks + b]);
-    const V zero = hn::Set(d, w.zeros[column * w.blocks + b]);
+    const V zero = hn::Set(d, w.zeros[column * w.zeros_pitch + b]);
     const auto real = [&](hn::Vec<Codes> c) {
       return hn::Mul(hn::Sub(hn::ConvertTo(d, c), zero), scale);
     };

@@ -16,7 +16,8 @@ struct NBitsWeight {
   int64_t block = 32;              // elements of a block, a multiple of 16
   const uint8_t* codes = nullptr;  // blocks * block * bits / 8 bytes per column
   const float* scales = nullptr;   // blocks per column
-  const float* zeros = nullptr;    // likewise
+  const float* zeros = nullptr;    // likewise, or one row for all columns:
+  int64_t zeros_pitch = 0;         // blocks, or 0
 
   int64_t column_bytes() const { return blocks * block * bits / 8; }
 };

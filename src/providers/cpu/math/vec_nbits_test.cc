@@ -32,6 +32,7 @@ TEST(NBits, DotsAndExpandedColumnsAgreeWithTheCodes) {
         w.codes = codes.data();
         w.scales = scales.data();
         w.zeros = zeros.data();
+        w.zeros_pitch = blocks;
         const auto padded = static_cast<size_t>(blocks * block);
         std::vector<float> arranged(padded), sums(static_cast<size_t>(blocks)), column(padded);
         std::vector<float> out(static_cast<size_t>(columns));
@@ -39,16 +40,19 @@ TEST(NBits, DotsAndExpandedColumnsAgreeWithTheCodes) {
         NBitsDot(w, arranged.data(), sums.data(), 0, columns, out.data());
         for (int64_t c = 0; c < columns; ++c) {
           NBitsExpand(w, c, column.data());
-          double wanted = 0;
+          double wanted = 0, size = 0;
           for (int64_t i = 0; i < k; ++i) {
             const uint8_t byte = codes[static_cast<size_t>(c * w.column_bytes() + i * bits / 8)];
             const int code = bits == 8 ? byte : byte >> (i % 2 * 4) & 15;
             const auto at = static_cast<size_t>(c * blocks + i / block);
             const float value = (static_cast<float>(code) - zeros[at]) * scales[at];
             EXPECT_NEAR(column[static_cast<size_t>(i)], value, 1e-5);
-            wanted += static_cast<double>(value) * static_cast<double>(row[static_cast<size_t>(i)]);
+            const double term =
+                static_cast<double>(value) * static_cast<double>(row[static_cast<size_t>(i)]);
+            wanted += term;
+            size += std::abs(term);
           }
-          EXPECT_NEAR(out[static_cast<size_t>(c)], wanted, 2e-3)
+          EXPECT_NEAR(out[static_cast<size_t>(c)], wanted, 1e-5 * size + 1e-5)
               << bits << " bits, block " << block;
         }
       }
@@ -77,6 +81,7 @@ TEST(NBits, IntegerDotsAreTheProductOfTheRoundedRow) {
         w.codes = codes.data();
         w.scales = scales.data();
         w.zeros = zeros.data();
+        w.zeros_pitch = blocks;
         const auto padded = static_cast<size_t>(blocks * block);
         std::vector<int16_t> values(padded);
         std::vector<float> row_scales(blocks), sums(blocks), real(k), column(padded), out(columns);
