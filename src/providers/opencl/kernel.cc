@@ -156,14 +156,15 @@ void Launch::Run(const Sizes& global) {
   {
     const std::lock_guard lock(state.mutex);
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
-      device.Check(Cl().clSetKernelArg(state.kernel, static_cast<cl_uint>(i), arguments_[i].size,
-                                       arguments_[i].bytes.data()),
-                   fmt::format("argument {} of {}", i, state.name));
+      const cl_int status = Cl().clSetKernelArg(state.kernel, static_cast<cl_uint>(i),
+                                                arguments_[i].size, arguments_[i].bytes.data());
+      if (status != CL_SUCCESS)
+        device.Check(status, fmt::format("argument {} of {}", i, state.name));
     }
-    device.Check(
+    const cl_int status =
         Cl().clEnqueueNDRangeKernel(stream_.queue(), state.kernel, 3, nullptr, sizes, local, 0,
-                                    nullptr, stream_.profiles() ? &event : nullptr),
-        fmt::format("launching {}", state.name));
+                                    nullptr, stream_.profiles() ? &event : nullptr);
+    if (status != CL_SUCCESS) device.Check(status, fmt::format("launching {}", state.name));
   }
   device.counters().launches.fetch_add(1, std::memory_order_relaxed);
   if (event != nullptr) stream_.Launched(state.name, event);

@@ -122,6 +122,8 @@ bool DeviceArena::AddChunk(std::size_t bytes) {
   // found out about now, and a queued copy and the enqueueing of a kernel don't race for it.
   const cl_uchar zero = 0;
   status = Cl().clEnqueueWriteBuffer(queue_, buffer, CL_TRUE, 0, 1, &zero, 0, nullptr, nullptr);
+  // A blocking write may return before the byte has arrived; late, it would fall on a constant.
+  if (status == CL_SUCCESS) status = Cl().clFinish(queue_);
   if (status != CL_SUCCESS) {
     Cl().clReleaseMemObject(buffer);
     if (IsOutOfMemory(status)) return false;

@@ -198,12 +198,18 @@ class Slice final : public Movement {
     Dims axes = axes_, steps;
     if (!from_attributes_ && context.has_input(3)) axes = ReadIntegers(context, 3);
     if (!from_attributes_ && context.has_input(4)) steps = ReadIntegers(context, 4);
+    const auto fits = [&](const Dims& given) { return given.size() == starts.size(); };
+    if (!fits(ends) || !(axes.empty() || fits(axes)) || !(steps.empty() || fits(steps)) ||
+        starts.size() > x.rank()) {
+      context.Fail("starts, ends, axes and steps do not fit together");
+    }
     Dims dims(x.dims()), strides = DenseStrides(x.dims());
     std::int64_t first = 0;
     for (std::size_t i = 0; i < starts.size(); ++i) {
       const std::size_t axis = axes.empty() ? i : NormalizeAxis(context, axes[i], x.rank());
       const std::int64_t step = steps.empty() ? 1 : steps[i], d = x.dim(axis);
       if (step == 0) context.Fail("a step is 0");
+      if (d == 0) continue;
       const auto clamp = [&](std::int64_t at, std::int64_t low, std::int64_t high) {
         if (at < 0) at += d;
         return std::clamp(at, low, high);
