@@ -95,12 +95,19 @@ struct ThreadTeam::Shared {
   }
 };
 
-ThreadTeam::ThreadTeam(int threads, bool allow_spinning)
-    : size_(std::max(1, threads)), shared_(std::make_unique<Shared>(size_)) {
-  if (threads > kMaxThreads) {
-    Throw(ErrorCode::kInvalidArgument, "a team of {} threads: expected at most {}", threads,
-          kMaxThreads);
+namespace {
+
+int CheckedSize(int threads, int most) {
+  if (threads > most) {
+    Throw(ErrorCode::kInvalidArgument, "a team of {} threads: expected at most {}", threads, most);
   }
+  return std::max(1, threads);
+}
+
+}  // namespace
+
+ThreadTeam::ThreadTeam(int threads, bool allow_spinning)
+    : size_(CheckedSize(threads, kMaxThreads)), shared_(std::make_unique<Shared>(size_)) {
   shared_->spin.store(allow_spinning && size_ <= DetectCpuFeatures().physical_cores);
   try {
     shared_->threads.reserve(static_cast<std::size_t>(size_ - 1));
@@ -112,6 +119,9 @@ ThreadTeam::ThreadTeam(int threads, bool allow_spinning)
     shared_->End();
     Throw(ErrorCode::kRuntimeException, "a team of {} threads can't be started, only {}: {}", size_,
           started, error.what());
+  } catch (...) {
+    shared_->End();
+    throw;
   }
 }
 
