@@ -20,11 +20,11 @@ struct GrowingBuffer {
   std::byte* data() const { return static_cast<std::byte*>(storage.get()); }
   void Reserve(std::size_t wanted, const AllocatorPtr& allocator, std::size_t keep) {
     if (wanted <= bytes) return;
+    const std::size_t capacity = std::max(wanted, bytes * 2);
     if (keep == 0) {
       storage.reset();
       bytes = 0;
     }
-    const std::size_t capacity = std::max(wanted, bytes * 2);
     void* block = allocator->Alloc(capacity);
     StoragePtr bigger(block, [allocator](void* p) { allocator->Free(p); });
     if (keep != 0) std::memcpy(block, storage.get(), keep);

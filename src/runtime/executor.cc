@@ -468,7 +468,7 @@ void Executor::RunCopy(const Step& step) {
     return;
   }
   Stream* stream = nullptr;
-  std::size_t provider = 0;
+  std::size_t provider = state_.streams.size();  // none
   for (std::size_t p = 0; p < state_.streams.size() && stream == nullptr; ++p) {
     const int space = setup_.spaces.OfProvider(static_cast<int>(p));
     if (space != kHostSpace &&
