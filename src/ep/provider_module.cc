@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
+#include <optional>
 
 #include "base/format.h"
 
@@ -50,8 +53,8 @@ class Module {
         return std::nullopt;
       }
       loaded_ = std::move(factory);
-    } catch (const Error& error) {
-      *why = error.message();
+    } catch (const std::exception& error) {
+      *why = error.what();
     }
     return loaded_;
   }
@@ -90,7 +93,8 @@ class Module {
 }  // namespace
 
 ProviderFactory LoadProviderModule(const std::string& path) {
-  if (!std::filesystem::exists(path)) {
+  std::error_code unreadable;
+  if (!std::filesystem::exists(path, unreadable)) {
     Throw(ErrorCode::kNoSuchFile, "provider library '{}' does not exist", path);
   }
   // Never closed: objects made by the module may outlive every catalog.

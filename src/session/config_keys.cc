@@ -80,6 +80,8 @@ constexpr std::string_view kTheirKeys[] = {
 constexpr std::string_view kSwitches[] = {
     "switchyard.strict_providers",
     "switchyard.verify_each_pass",
+    "switchyard.expose_values",
+    "switchyard.node_times",
     "session.disable_prepacking",
     "session.use_env_allocators",
     "session.set_denormal_as_zero",

@@ -58,8 +58,17 @@ std::vector<OutputError> Compare(const Results& reference, const Results& result
                                  double tolerance) {
   std::vector<OutputError> rows;
   for (std::size_t i = 0; i < reference.names.size(); ++i) {
-    rows.push_back(
-        CompareValues(reference.names[i], reference.values[i], results.values[i], tolerance));
+    const std::string& name = reference.names[i];
+    const auto found = std::find(results.names.begin(), results.names.end(), name);
+    if (found == results.names.end()) {
+      OutputError& row = rows.emplace_back();
+      row.name = name;
+      row.fault = "no such output";
+      row.within = false;
+      continue;
+    }
+    const auto at = static_cast<std::size_t>(found - results.names.begin());
+    rows.push_back(CompareValues(name, reference.values[i], results.values[at], tolerance));
   }
   return rows;
 }
