@@ -112,7 +112,7 @@ Json CompareBench(const Json& before, const Json& after, double threshold) {
     const double a = Number(before, group, key), b = Number(after, group, key);
     if (!std::isfinite(a) || !std::isfinite(b)) continue;
     const double ratio = b > 0 ? a / b : 1;
-    const bool lost = ratio < 1 - threshold;
+    const bool lost = b > a * (1 + threshold);
     // A single slow run or load says little.
     const std::string name = std::string(group) + "." + key;
     worse |= lost && (name == "latency_ms.p50" || name == "memory.peak_bytes");
