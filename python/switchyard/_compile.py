@@ -101,7 +101,9 @@ class ModelCompiler:
             prefix = "session.optimized_model_external_initializers_"
             entry(prefix + "file_name", os.fspath(external_initializers_file_path))
             entry(prefix + "min_size_in_bytes", str(external_initializers_size_threshold))
-        self._embed = embed_compiled_data_into_model
+        # Accepted: no provider of ours makes data that could lie beside the model.
+        del embed_compiled_data_into_model
+        self._has_external_file = bool(external_initializers_file_path)
         self._flags = OrtCompileApiFlags(int(flags))
 
     def compile_to_file(self, output_model_path: str | None = None) -> None:
@@ -120,7 +122,9 @@ class ModelCompiler:
         self._write(output_model_path)
 
     def compile_to_bytes(self) -> bytes:
-        """The written model."""
+        """The written model. Fail with external initializers, which need a file to lie beside."""
+        if self._has_external_file:
+            raise _fail("external initializers need an output file: use compile_to_file")
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "compiled.onnx"
             self._write(str(path))

@@ -27,6 +27,8 @@ def options_of_the_model(
         wanted = json.loads(metadata[_KEY]).get("session_options", {})
     except (ValueError, AttributeError) as error:
         raise RuntimeError(f"the model's metadata entry '{_KEY}' is no JSON object") from error
+    if not isinstance(wanted, dict):
+        raise RuntimeError(f"session_options of the model's metadata entry '{_KEY}' is no object")
     for name, value in wanted.items():
         if name == "config_entries" and isinstance(value, dict):
             for key, entry in value.items():
@@ -35,7 +37,14 @@ def options_of_the_model(
         current = getattr(result, name, None)
         if current is None or callable(current):
             raise RuntimeError(f"the model's metadata entry '{_KEY}' has no option '{name}'")
-        setattr(result, name, type(current)(value))
+        if isinstance(current, bool) and value not in (True, False):
+            raise RuntimeError(f"option '{name}' of the metadata entry '{_KEY}': {value!r}")
+        try:
+            setattr(result, name, type(current)(value))
+        except (TypeError, ValueError) as error:
+            raise RuntimeError(
+                f"option '{name}' of the metadata entry '{_KEY}': {value!r}"
+            ) from error
     return result
 
 
